@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
-from bpe.pretokenization.regex_matches import parts_of
-from bpe.pretokenization.write_regex import expression_of
+from bpe.pretokenization.regex_matches import expression_of, parts_of
 from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:

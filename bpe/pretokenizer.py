@@ -4,8 +4,8 @@ What lies between the matches of a pattern of one's own is an error, since text 
 says what becomes of it. An expression given in Python or on the command line means what tiktoken reads in it, one in a
 tokenizer.json what Hugging Face's tokenizers read.
 
-Where an expression says what no table can (a backreference, a count of what is still to come), the text is cut by the
-`regex` package, some hundred times slower; `slow_because` says why.
+The `regex` package splits the text if an expression needs too many states for a table. This is about a hundred times
+slower. `slow_because` gives the reason.
 """
 
 from __future__ import annotations

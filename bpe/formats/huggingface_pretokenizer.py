@@ -226,4 +226,6 @@ def _in_oniguruma(split: Split) -> Split:
     """
     if split.dialect != "rust":
         return split
-    return replace(split, expression=to_oniguruma(tree_of(split)), dialect="oniguruma", gaps_are_errors=False)
+    return replace(
+        split, expression=to_oniguruma(split.expression), dialect="oniguruma", gaps_are_errors=False
+    )

@@ -12,9 +12,8 @@ from typing import Any
 from bpe.errors import UncoveredText, UnsupportedPattern
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Normalizer
-from bpe.pretokenization.regex_matches import parts_of
+from bpe.pretokenization.regex_matches import expression_of, parts_of
 from bpe.pretokenization.stages import Cut, Phases
-from bpe.pretokenization.write_regex import expression_of
 
 
 class RegexCutter:

@@ -1,7 +1,7 @@
-"""What the dialects of patterns have in common: alternatives, sequences, repeats, and the limits of size.
+"""The grammar that all pattern dialects share: alternatives, sequences, repeats and size limits.
 
 A dialect (read_rust.py, read_oniguruma.py) adds its escapes, classes, groups and flags. Literal text stays `Letters`
-until it is known what stands next to it: under (?i) Oniguruma takes "ss" for "ß".
+until the parser knows its neighbors, because "ss" matches "ß" under (?i) in Oniguruma.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from bpe.errors import BadTokenizer, UnsupportedPattern, shown
-from bpe.pretokenization.capturing_groups import BadReferenceError, CapturingGroups, check_references
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import (
     Atomic,
-    Capture,
     Characters,
     Choice,
     Look,
     Node,
-    Reference,
     Repeat,
     Sequence,
     TextEnd,
@@ -30,16 +27,16 @@ from bpe.pretokenization.syntax import (
 )
 from bpe.pretokenization.unicode_tables import Dialect, required
 
-MAX_POSITIONS: Final = 2_000  # characters of the expression with its repeats written out
-MAX_GROUPS: Final = 64  # one in the other; fancy-regex ends there as well
+MAX_POSITIONS: Final = 2_000  # characters of the expression with its repeats expanded
+MAX_GROUPS: Final = 64  # nesting depth, as in fancy-regex
 MAX_DEPTH: Final = 200  # of the syntax tree
 
 Mode: TypeAlias = Literal["greedy", "lazy", "possessive"]
 NEWLINE: Final = CodePoints.of("\n")
-_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")  # of \R, beside CR LF
+_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")  # \R also matches CR LF
 ANY: Final = ~CodePoints()
 EMPTY: Final = Sequence(())
-# Whether it looks behind, and is negated.
+# opening: (is lookbehind, is negated)
 _LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
 _ESCAPED: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OPERATORS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -49,7 +46,7 @@ _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 @dataclass(frozen=True)
 class Letters:
-    """Characters one behind the other that stand for themselves. any_case: whether (?i) holds for them."""
+    """Literal text. any_case: whether (?i) applies to it."""
 
     text: str
     any_case: bool
@@ -59,73 +56,64 @@ Part: TypeAlias = Node | Letters
 
 
 class PatternReader(ABC):
-    """One reading of one expression. `flags`: the letters of the flags that hold at `place`."""
+    """A parser of one expression.
+
+    place: offset of the next character.
+    flags: letters of the active flags.
+    """
 
     dialect: ClassVar[Dialect]
-    blanks: ClassVar[str]  # what (?x) makes nothing
-    unsupported_groups: ClassVar[dict[str, str]]  # how they begin behind the bracket -> what they are
-    name_openings: ClassVar[tuple[str, ...]]  # of groups with a name
-    skips_in_openings: ClassVar[bool] = False  # comments and blanks between the bracket and what group it is
+    blanks: ClassVar[str]  # ignored under (?x)
+    unsupported_groups: ClassVar[dict[str, str]]  # opening after the bracket -> description
+    named_groups: ClassVar[tuple[str, ...]]  # openings of named groups
+    skips_in_openings: ClassVar[bool] = False  # whether (?x) also holds between the bracket and "?"
 
-    def __init__(self, expression: str, groups: CapturingGroups | None = None) -> None:
+    def __init__(self, expression: str) -> None:
         self.text = expression
         self.place = 0
         self.flags: frozenset[str] = frozenset()
-        self.captures = groups or CapturingGroups()
-        self.looks_behind = 0  # that are open
+        self.looks_behind = 0  # open lookbehinds
         self._groups = 0
         self._atoms = 0
 
     def read(self) -> Node:
-        """The syntax tree; BadTokenizer for wrong syntax, UnsupportedPattern for what it can't say."""
+        """Return the tree. Raise BadTokenizer for invalid syntax, UnsupportedPattern for unsupported syntax."""
         node = self.settled(self.alternatives())
         if self.place < len(self.text):
             raise self.wrong("unmatched )", fix="Escape it as \\).")
-        if self.captures.mixes_names_and_numbers():
-            raise self.wrong("numbered backreference in a pattern with named groups")
-        if (referred := self.captures.newly_referred()) is not None:
-            return type(self)(self.text, CapturingGroups(referred)).read()
         self._check_size(node)
-        try:
-            check_references(node)
-        except BadReferenceError as error:
-            raise self.unsupported(str(error), 0) from None
         return node
 
-    # What a dialect adds.
+    # Dialects implement these.
 
     @abstractmethod
     def character(self, character: str) -> Part:
-        """What a character that is neither bracket, backslash nor repeat means; `place` is behind it."""
+        """Return the meaning of an ordinary character, which has been read."""
 
     @abstractmethod
     def top_class(self) -> Node:
-        """The class at `place`."""
+        """Parse a class outside other classes."""
 
     @abstractmethod
     def own_escape(self, letter: str, start: int) -> Part:
-        """The escape that `place` is behind, which `_escape` does not know."""
+        """Parse the rest of an escape that differs between dialects."""
 
     @abstractmethod
     def flag_group(self, start: int) -> Part:
-        """The flags, and the group that they may be for; `place` is behind `(?`."""
-
-    @abstractmethod
-    def captured(self, node: Node) -> Node:
-        """A capturing group with this in it."""
+        """Parse flags after `(?`, and the group that they apply to."""
 
     @abstractmethod
     def repeated(self, part: Part) -> Part:
-        """The part with the repeats that stand at `place`."""
+        """Apply the repeats that follow to the part."""
 
     @abstractmethod
     def settled_letters(self, letters: Letters) -> Node:
-        """What the letters match."""
+        """Return the node that matches the literal text."""
 
-    # The grammar of all.
+    # The shared grammar.
 
     def skip_ignored(self) -> None:
-        """Move behind comments, and behind blanks under (?x)."""
+        """Skip comments, and blanks under (?x)."""
         while True:
             if self.text.startswith("(?#", self.place):
                 self._skip_comment()
@@ -146,7 +134,7 @@ class PatternReader(ABC):
         self.place += 1
 
     def alternatives(self) -> Part:
-        """What stands up to the end or to a `)`, which is left."""
+        """Parse up to the end or the next `)`, which stays unread."""
         options = [self.branch()]
         while self.take("|"):
             options.append(self.branch())
@@ -164,7 +152,7 @@ class PatternReader(ABC):
             parts.append(self.repeated(self.atom()))
 
     def atom(self) -> Part:
-        """What stands at `place`, without the repeats behind it."""
+        """Parse one item without its repeats."""
         start = self.place
         character = self.peek()
         if character == "(":
@@ -179,7 +167,7 @@ class PatternReader(ABC):
         return self.character(character)
 
     def at_repeat(self) -> bool:
-        """Whether a repeat stands at `place`, with nothing before it."""
+        """Return whether a repeat follows."""
         return self.peek() in _OPERATORS
 
     def _group(self) -> Part:
@@ -195,18 +183,9 @@ class PatternReader(ABC):
                 return Look(self.look_body(start, behind), behind, negated)
         if self.take("?>"):
             return Atomic(self.settled(self.closed_group(start)))
-        for opening in self.name_openings:
-            if self.take(opening):
-                return self._capturing_group(self._name_opened_by(opening[-1], start), start)
-        return self.flag_group(start) if self.take("?") else self._capturing_group("", start)
-
-    def _capturing_group(self, name: str, start: int) -> Node:
-        number = self.captures.begin()
-        node = self.captured(self.settled(self.closed_group(start)))
-        try:
-            return self.captures.end(number, name, node)
-        except BadReferenceError as error:
-            raise self.unsupported(str(error), start) from None
+        if self.text.startswith(self.named_groups, self.place) or not self.take("?"):
+            raise self.unsupported("capturing group", start, "Write (?:...).")
+        return self.flag_group(start)
 
     def look_body(self, start: int, behind: bool) -> Node:
         self.looks_behind += behind
@@ -214,31 +193,8 @@ class PatternReader(ABC):
         self.looks_behind -= behind
         return body
 
-    def named_reference(self, closing: str, start: int) -> Reference:
-        """The backreference whose name stands at `place`, up to `closing`."""
-        stop = self.text.find(closing, self.place)
-        name, self.place = self.text[self.place : stop], stop + 1
-        if stop < 0 or not name.isidentifier():
-            raise self.unsupported("backreference without a plain name", start)
-        return self._reference(name, start)
-
-    def numbered_reference(self, start: int) -> Reference:
-        """The backreference whose digits stand behind the backslash at `start`."""
-        stop = start + 1
-        while self.text[stop : stop + 1] in _DIGITS:
-            stop += 1
-        self.place = stop
-        return self._reference(self.text[start + 1 : stop], start)
-
-    def _reference(self, group: str, start: int) -> Reference:
-        if self.looks_behind:
-            raise self.unsupported("backreference in a lookbehind", start)
-        if "i" in self.flags:
-            raise self.unsupported("backreference under (?i)", start)
-        try:
-            return self.captures.refer(group)
-        except BadReferenceError as error:
-            raise self.unsupported(str(error), start) from None
+    def backreference(self, start: int) -> UnsupportedPattern:
+        return self.unsupported("backreference", start)
 
     def _escape(self) -> Part:
         start = self.place
@@ -280,7 +236,7 @@ class PatternReader(ABC):
         return self.settled_letters(part) if isinstance(part, Letters) else part
 
     def closed_group(self, start: int) -> Part:
-        """The alternatives up to the `)` and that; start: where the group began."""
+        """Parse a group that opened at `start`, with its `)`."""
         with self.nested(start):
             part = self.alternatives()
         if not self.take(")"):
@@ -289,7 +245,7 @@ class PatternReader(ABC):
 
     @contextmanager
     def nested(self, start: int) -> Iterator[None]:
-        """One group or class further in; BadTokenizer where there are too many."""
+        """Enter a nested group or class. Raise BadTokenizer if the nesting is too deep."""
         self._groups += 1
         if self._groups > MAX_GROUPS:
             raise self.wrong(f"more than {MAX_GROUPS} nested groups", start)
@@ -297,16 +253,16 @@ class PatternReader(ABC):
         self._groups -= 1
 
     def operator(self) -> tuple[int, int | None] | None:
-        """(least, most) of the `?`, `*` or `+` at `place`, which is taken; None where there is none."""
+        """Read `?`, `*` or `+` and return (least, most), or return None and stay."""
         found = _OPERATORS.get(self.peek())
         if found:
             self.place += 1
         return found
 
     def interval(self, skip: bool) -> tuple[int, int | None] | None:
-        """(least, most) of the `{n,m}`, `{n}`, `{n,}` or `{,m}` at `place`, which is taken; None where there is none.
+        """Read `{n,m}`, `{n}`, `{n,}` or `{,m}` and return (least, most), or return None and stay.
 
-        skip: whether comments and blanks may stand between.
+        skip: whether comments and blanks are allowed inside.
         """
         start = self.place
         least: int | None = None
@@ -336,20 +292,20 @@ class PatternReader(ABC):
     def repeat(self, part: Part, least: int, most: int | None, mode: Mode) -> Node:
         return Repeat(self.settled(part), least, most, mode)
 
-    # Pieces of syntax.
+    # Lexing.
 
     def peek(self, ahead: int = 0) -> str:
-        """The character so far behind `place`, "" at the end."""
+        """Return the character `ahead` characters from here, "" after the end."""
         return self.text[self.place + ahead : self.place + ahead + 1]
 
     def take(self, what: str) -> bool:
-        """Whether it stands at `place`, which moves behind it."""
+        """Read the text and return True, or return False and stay."""
         found = self.text.startswith(what, self.place)
         self.place += len(what) if found else 0
         return found
 
     def take_hex(self, least: int, most: int) -> str | None:
-        """So many hexadecimal digits at `place`, or None."""
+        """Read `least` to `most` hexadecimal digits, or return None and stay."""
         stop = self.place
         while stop < len(self.text) and stop - self.place < most and self.text[stop] in _HEX:
             stop += 1
@@ -360,7 +316,7 @@ class PatternReader(ABC):
         return digits
 
     def escaped(self, letter: str) -> str | None:
-        """The control character that `\\n` and the like are in all dialects, or None."""
+        """Return the control character of an escape such as `\\n`, or None."""
         return _ESCAPED.get(letter)
 
     def scalar(self, value: int, start: int) -> str:
@@ -368,23 +324,15 @@ class PatternReader(ABC):
             raise self.wrong(f"U+{value:X} is not a character", start)
         return chr(value)
 
-    def _name_opened_by(self, opening: str, start: int) -> str:
-        """The name of a group that a quote or `<` opened, which `place` moves behind."""
-        stop = self.text.find(">" if opening == "<" else opening, self.place)
-        if stop <= self.place:
-            raise self.wrong("empty or unclosed group name", start)
-        name, self.place = self.text[self.place : stop], stop + 1
-        return name
-
     def property_text(self, start: int) -> str:
-        """What stands between the braces of a property; `place` is behind the opening one."""
+        """Read the name of a property up to the closing brace."""
         stop = self.text.find("}", self.place)
         if stop < 0:
             raise self.wrong("unclosed property name", start)
         name, self.place = self.text[self.place : stop], stop + 1
         return name
 
-    # Shorthands that are looks.
+    # Shorthands that become lookarounds.
 
     def line_start(self) -> Node:
         return Choice((TextStart(), Look(Characters(NEWLINE), behind=True)))
@@ -393,7 +341,7 @@ class PatternReader(ABC):
         return Choice((TextEnd(), Look(Characters(NEWLINE))))
 
     def word(self, negated: bool = False) -> Choice:
-        r"""`\b`, or `\B`."""
+        r"""Return the node of `\b` or `\B`."""
         return word_boundary(required(self.dialect, "\\w"), negated)
 
     # Errors.
@@ -401,8 +349,9 @@ class PatternReader(ABC):
     def wrong(self, what: str, place: int | None = None, fix: str = "") -> BadTokenizer:
         return BadTokenizer(self._message(what, place, fix))
 
-    def unsupported(self, what: str, place: int) -> UnsupportedPattern:
-        fix = "Use a pattern without it, or a named pattern."
+    def unsupported(
+        self, what: str, place: int, fix: str = "Use a pattern without it, or a named pattern."
+    ) -> UnsupportedPattern:
         return UnsupportedPattern(self._message(f"{what} is not supported", place, fix))
 
     def _message(self, what: str, place: int | None, fix: str) -> str:
@@ -413,9 +362,9 @@ class PatternReader(ABC):
         return f"pattern, character {at}: {what} (got {found}){fix and f'. {fix}'}"
 
     def _check_size(self, root: Node) -> None:
-        """Raise BadTokenizer for a tree that is too large or too deep."""
+        """Raise BadTokenizer if the tree is too large or too deep."""
         total = 0
-        left: list[tuple[Node, int, int]] = [(root, 1, 1)]  # a node, how often it is written out, its depth
+        left: list[tuple[Node, int, int]] = [(root, 1, 1)]  # node, copies after expansion, depth
         while left:
             node, times, depth = left.pop()
             if depth > MAX_DEPTH:
@@ -423,7 +372,7 @@ class PatternReader(ABC):
                     f"pattern: repeats and groups nested deeper than {MAX_DEPTH} (got {shown(self.text, 80)})"
                 )
             match node:
-                case Characters() | Reference():
+                case Characters():
                     total += times
                 case Sequence(parts):
                     left += [(part, times, depth + 1) for part in parts]
@@ -431,7 +380,7 @@ class PatternReader(ABC):
                     left += [(option, times, depth + 1) for option in options]
                 case Repeat(body, least, most):
                     left.append((body, times * max(least, most or 1, 1), depth + 1))
-                case Atomic(body) | Look(body) | Capture(_, body):
+                case Atomic(body) | Look(body):
                     left.append((body, times, depth + 1))
             if total > MAX_POSITIONS or times > MAX_POSITIONS:
                 raise self._too_large()
@@ -444,7 +393,7 @@ class PatternReader(ABC):
 
 
 def word_boundary(word: CodePoints, negated: bool) -> Choice:
-    """Between a word character and none, or elsewhere."""
+    """Match between a word character and a non-word character, or elsewhere if negated."""
     inside = Characters(word)
     before, after = Look(inside, behind=True), Look(inside)
     not_before, not_after = Look(inside, behind=True, negated=True), Look(inside, negated=True)

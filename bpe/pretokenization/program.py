@@ -19,12 +19,10 @@ from bpe.errors import UnsupportedPattern
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import (
     Atomic,
-    Capture,
     Characters,
     Choice,
     Look,
     Node,
-    Reference,
     Repeat,
     Sequence,
     TextEnd,
@@ -133,8 +131,6 @@ class Program:
                 return self._add(Step("behind", scope, then, number=AT_START))
             case TextEnd():
                 return self._add(Step("end", scope, then))
-            case Capture() | Reference():
-                raise NotBoundedError("it has a backreference")
         raise TypeError(tree)
 
     def _behind(self, body: Node, negated: bool, scope: int, then: int) -> int:

@@ -1,17 +1,15 @@
 r"""The dialect of tokenizers' patterns: Oniguruma with its own syntax, on text of UTF-8.
 
-`^`, `$` are the ends of lines and `\Z` is before a last newline; `(?m)` is what other dialects call (?s); `(?i)` holds
-up to the end of its group, over `|`; `{n,m}+` is a repeat of a repeat, `{n}?` an optional one, `{n,m}` with n > m a
-possessive `{m,n}`. `\w` has another meaning in classes, and `\pL` are the letters pL.
-
-Under (?i) literal text and classes match what folds alike, also where one character is as much as several: "ss" and
-"ß". Properties, `\w` and the like do so only in classes, where `[^...]` is folded before it is turned around; a class
-within a class is not folded by itself.
+- `^` and `$` match at the ends of lines. `\Z` matches before a final newline.
+- `(?m)` is (?s) of other dialects. `(?i)` holds up to the end of its group, across `|`.
+- `{n,m}+` repeats a repeat, `{n}?` is an optional repeat, and `{n,m}` with n > m is a possessive `{m,n}`.
+- `\w` has a different meaning in classes. `\pL` is the literal text pL.
+- Under (?i), literal text and classes match by full case folding, so "ss" matches "ß". Properties and `\w` only fold
+  inside classes. `[^...]` folds before it is negated, and a nested class does not fold.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from bpe.errors import shown
@@ -59,21 +57,21 @@ _OCTAL_DIGITS: Final = "01234567"
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 
 
-# Where a class is read: in front, behind what may begin a range or may not, behind a `-` that makes one.
+# The state of the class parser: at the start, after a possible range start, after a complete item, after a range dash.
 _State: TypeAlias = Literal["start", "value", "complete", "range"]
 
 
 class _Item(NamedTuple):
-    """One thing in a class, and the code points that it stands for."""
+    """An item of a class and its code points."""
 
     kind: Literal["character", "set", "class", "range", "and", "close"]
     points: CodePoints = CodePoints()
 
 
 def read(expression: str) -> Node:
-    """The syntax tree of the expression as tokenizers reads it.
+    """Return the syntax tree of the expression as tokenizers reads it.
 
-    BadTokenizer for wrong syntax, UnsupportedPattern for what a syntax tree can't say.
+    Raise BadTokenizer for invalid syntax and UnsupportedPattern for syntax that a tree cannot represent.
     """
     return _OnigurumaReader(expression).read()
 
@@ -82,7 +80,7 @@ class _OnigurumaReader(PatternReader):
     dialect = "oniguruma"
     blanks = " \t\n\r\f"
     unsupported_groups = _UNSUPPORTED_GROUPS
-    name_openings = ("?<", "?'")
+    named_groups = ("?<", "?'")
 
     # Repeats.
 
@@ -95,7 +93,7 @@ class _OnigurumaReader(PatternReader):
             bounds = self.operator() or self.interval(skip=False)
             if bounds is None:
                 return part
-            if _is_anchor(part):
+            if is_anchor(part):
                 raise self.wrong("nothing to repeat", place)
             count += 1
             part = self._repeated_once(part, *bounds, is_interval, place)
@@ -152,9 +150,6 @@ class _OnigurumaReader(PatternReader):
         self.flags = flags
         return body
 
-    def captured(self, node: Node) -> Node:
-        return _enclosed(node)
-
     def flag_group(self, start: int) -> Part:
         if self.take(":"):
             return self.closed_group(start)
@@ -192,25 +187,18 @@ class _OnigurumaReader(PatternReader):
             case "b" | "B":
                 return self.word(negated=letter == "B")
             case "k" if self.peek() in ("<", "'"):
-                self.place += 1
-                return self.named_reference(">" if self.text[self.place - 1] == "<" else "'", start)
+                raise self.backreference(start)
             case "g" if self.peek() in ("<", "'"):
                 raise self.unsupported("call of a group, \\g", start)
         if letter in _UNSUPPORTED_ESCAPES:
             raise self.unsupported(_UNSUPPORTED_ESCAPES[letter], start)
-        if letter in "123456789" and self._is_reference(start):
-            return self.numbered_reference(start)
+        if letter in "123456789" and self.peek() not in tuple("0123456789"):  # else a byte such as \303
+            raise self.backreference(start)
         found = self._common_escape(letter, start, in_class=False)
         return self._letters(found) if isinstance(found, str) else Characters(found)
 
-    def _is_reference(self, start: int) -> bool:
-        """Whether it is the number of a group; else `\\303` is a byte. Up to 9 it is."""
-        found = re.compile(r"[0-9]{1,9}").match(self.text, start + 1)
-        number = int(found.group()) if found else 0
-        return number <= 9 or number <= self.captures.count
-
     def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
-        """The escape that `place` is behind, a set or a character."""
+        """Parse the rest of an escape after its letter."""
         if letter in "dswhDSWH":
             name = "\\" + letter.lower()
             points = required("oniguruma", f"[{name}]" if in_class else name)
@@ -236,7 +224,7 @@ class _OnigurumaReader(PatternReader):
         return self.escaped(letter) or letter
 
     def _braced_code_point(self, letter: str, start: int) -> str:
-        """The character with the number in braces; without a digit the letter stands for itself."""
+        """Read a code point in braces. Without a digit, the letter is literal."""
         base, digits = (16, _HEX_DIGITS) if letter == "x" else (8, _OCTAL_DIGITS)
         first = self.place + 1
         stop = first
@@ -252,7 +240,7 @@ class _OnigurumaReader(PatternReader):
         return self.scalar(int(self.text[first:stop], base), start)
 
     def _byte_character(self, start: int) -> str:
-        r"""The character whose UTF-8 bytes stand at `place`, one `\xHH` or `\nnn` each."""
+        r"""Read the UTF-8 bytes of a character, written as `\xHH` or `\nnn` each."""
         value = self._byte(start)
         length = 1 + (value >= 0xC0) + (value >= 0xE0) + (value >= 0xF0)
         values = [value]
@@ -307,14 +295,14 @@ class _OnigurumaReader(PatternReader):
         return Choice((Characters(points), *several)) if several else Characters(points)
 
     def _class(self) -> tuple[CodePoints, bool]:
-        """(what the class that opens at `place` lists, whether it is negated), by regparse.c's prs_cc."""
+        """Parse a class and return (its points, whether it is negated), like prs_cc of regparse.c."""
         start = self.place
         self.place += 1
         negated = self.take("^")
         union: list[CodePoints] = []
         joined: CodePoints | None = None
         state: _State = "start"
-        last: CodePoints | None = None  # the character of state "value" that may begin a range
+        last: CodePoints | None = None  # the possible range start, in state "value"
         is_first = True
         while True:
             item = self._class_item(start, is_first, state)
@@ -350,7 +338,7 @@ class _OnigurumaReader(PatternReader):
                     state, last = "value", item.points
 
     def _class_item(self, start: int, is_first: bool, state: _State) -> _Item:
-        """What stands at `place` of the class that opened at `start`, which is taken."""
+        """Read the next item of the class that opened at `start`."""
         character = self.peek()
         if not character:
             raise self.wrong("unclosed class", start)
@@ -385,7 +373,7 @@ class _OnigurumaReader(PatternReader):
         return _Item("character", CodePoints.of(character))
 
     def _another_bracket(self) -> bool:
-        """Whether a `]` that is not escaped comes behind."""
+        """Return whether an unescaped `]` follows."""
         place = self.place
         while place < len(self.text):
             if self.text[place] == "]":
@@ -412,19 +400,19 @@ class _OnigurumaReader(PatternReader):
         return ~points if negated else points
 
 
-def _is_anchor(part: Part) -> bool:
-    """Whether it is nothing but a condition, which can't be repeated."""
+def is_anchor(part: Part) -> bool:
+    """Return whether the part only tests a condition, so it cannot be repeated."""
     if isinstance(part, Choice):
-        return any(map(_is_anchor, part.options)) or all(
-            isinstance(option, Sequence) and option.parts and all(map(_is_anchor, option.parts))
+        return any(map(is_anchor, part.options)) or all(
+            isinstance(option, Sequence) and option.parts and all(map(is_anchor, option.parts))
             for option in part.options
         )
     return isinstance(part, TextStart | TextEnd | Look)
 
 
 def _enclosed(node: Node) -> Node:
-    """A group that is one thing to what stands behind it."""
-    return Sequence((node,)) if _is_anchor(node) or isinstance(node, Repeat) else node
+    """Wrap a node so that a following repeat applies to all of it."""
+    return Sequence((node,)) if is_anchor(node) or isinstance(node, Repeat) else node
 
 
 def _one_or_all(nodes: list[Node]) -> Node:

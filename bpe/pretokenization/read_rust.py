@@ -1,8 +1,10 @@
-r"""The dialect of tiktoken's patterns: fancy-regex, which hands classes to Rust's regex-syntax.
+r"""The dialect of tiktoken's patterns: fancy-regex, with the classes of Rust's regex-syntax.
 
-`^`, `$` are the ends of the text but under (?m); `\Z` is before any number of newlines at the end; a flag that is set
-inside a capturing group or a look holds behind it as well, up to the end of the next `(?flags:...)` around it; an
-escaped character that stands for itself does so under (?i), too. Case folds by Unicode's simple folding.
+- Without (?m), `^` and `$` match at the ends of the text.
+- `\Z` matches before any number of newlines at the end.
+- A flag set inside a lookaround also holds after it, up to the end of the enclosing `(?flags:...)`.
+- An escaped literal character ignores (?i).
+- Letter case follows Unicode's simple folding.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 from typing import Final
 
 from bpe.errors import shown
-from bpe.pretokenization.capturing_groups import CapturingGroups
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.pattern_reader import (
     ANY,
@@ -43,7 +44,7 @@ _UNSUPPORTED_GROUPS: Final = {
     "?P>": "call of a group, (?P>",
     "*": "backtracking verb, (*",
 }
-# fancy-regex puts && before the second of these in a class.
+# fancy-regex inserts && before the second of these in a class.
 _JOINED_IN_CLASS: Final = {("alnum", True), ("blank", True), ("graph", False), ("print", False)}
 _POSIX: Final = {
     "alnum": CodePoints.of((0x30, 0x3A), (0x41, 0x5B), (0x61, 0x7B)),
@@ -64,9 +65,9 @@ _POSIX: Final = {
 
 
 def read(expression: str) -> Node:
-    """The syntax tree of the expression as tiktoken reads it.
+    """Return the syntax tree of the expression as tiktoken reads it.
 
-    BadTokenizer for wrong syntax, UnsupportedPattern for what a syntax tree can't say.
+    Raise BadTokenizer for invalid syntax and UnsupportedPattern for syntax that a tree cannot represent.
     """
     return _RustReader(expression).read()
 
@@ -75,11 +76,11 @@ class _RustReader(PatternReader):
     dialect = "rust"
     blanks = " \t\n\r"
     unsupported_groups = _UNSUPPORTED_GROUPS
-    name_openings = ("?P<", "?<", "?'")
+    named_groups = ("?P<", "?<", "?'")
     skips_in_openings = True
 
-    def __init__(self, expression: str, groups: CapturingGroups | None = None) -> None:
-        super().__init__(expression, groups)
+    def __init__(self, expression: str) -> None:
+        super().__init__(expression)
         self._joined_in_class = 0
 
     def settled_letters(self, letters: Letters) -> Node:
@@ -125,13 +126,9 @@ class _RustReader(PatternReader):
         self._joined_in_class = 0
         return Characters(self._class())
 
-    def captured(self, node: Node) -> Node:
-        """A group that may be repeated, whatever is in it."""
-        return Sequence((node,)) if isinstance(node, Look) or node == EMPTY else node
-
     def flag_group(self, start: int) -> Part:
         if self.take("P="):
-            return self.named_reference(")", start)
+            raise self.backreference(start)
         before = self.flags
         sign = True
         letters = 0
@@ -162,7 +159,7 @@ class _RustReader(PatternReader):
         match letter:
             case "Z":
                 newlines = Repeat(Characters(NEWLINE), 0, None)
-                return self.captured(Look(Sequence((newlines, TextEnd()))))
+                return Sequence((Look(Sequence((newlines, TextEnd()))),))
             case "b" | "B":
                 return self._boundary(letter, start)
             case "<":
@@ -172,12 +169,11 @@ class _RustReader(PatternReader):
             case "K" | "G":
                 raise self.unsupported(f"\\{letter}", start)
             case "k" if self.peek() in ("<", "'"):
-                self.place += 1
-                return self.named_reference(">" if self.text[self.place - 1] == "<" else "'", start)
+                raise self.backreference(start)
             case "g":
                 raise self.unsupported("call of a group, \\g", start)
         if letter in _DIGITS:
-            return self.numbered_reference(start)
+            raise self.backreference(start)
         found = self._common_escape(letter, start, in_class=False)
         if isinstance(found, CodePoints):
             return Characters(found)
@@ -209,7 +205,7 @@ class _RustReader(PatternReader):
         return Sequence((Look(word, behind=True), Look(word, negated=True)))
 
     def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | Letters:
-        """The escape that `place` is behind, a set or a character."""
+        """Parse the rest of an escape after its letter."""
         if letter in "dswDSW":
             points = required("rust", "\\" + letter.lower())
             return points if letter.islower() else ~points
@@ -262,7 +258,7 @@ class _RustReader(PatternReader):
         return ~folded if negated else folded
 
     def _class(self) -> CodePoints:
-        """The class that opens at `place`, by the rules of regex-syntax's ast parser."""
+        """Parse a class, like the AST parser of regex-syntax."""
         start = self.place
         self.place += 1
         negated = self.take("^")
@@ -327,7 +323,7 @@ class _RustReader(PatternReader):
         return found.text if isinstance(found, Letters) else found
 
     def _posix(self) -> CodePoints | None:
-        """The POSIX bracket at `place`, which is taken; None where there is none."""
+        """Parse a POSIX bracket, or return None and stay."""
         start = self.place
         if self.take("[:"):
             negated = self.take("^")
@@ -342,7 +338,7 @@ class _RustReader(PatternReader):
 
 
 def _normalized(text: str) -> str:
-    """A property's name as the tables have it: "Script = Han" -> "sc=han"."""
+    """Return the name of a property as in the tables: "Script = Han" -> "sc=han"."""
     for sign in ("!=", ":", "="):
         if sign in text:
             key, _, value = text.partition(sign)
@@ -355,7 +351,7 @@ _KEYS: Final = {"generalcategory": "gc", "script": "sc", "scriptextensions": "sc
 
 
 def _loose(name: str) -> str:
-    """By rule LM3 of UAX 44, as regex-syntax has it."""
+    """Match loosely by rule UAX44-LM3, like regex-syntax."""
     lowered = name.lower()
     loose = "".join(each for each in lowered.removeprefix("is") if each not in " _-" and each < "\x80")
     return "isc" if loose == "c" and lowered.startswith("is") else loose

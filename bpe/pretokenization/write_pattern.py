@@ -1,8 +1,8 @@
-r"""A syntax tree as an expression of a dialect, which reads as the same tree or one that matches alike.
+r"""Write a pattern for tokenizers, which reads Oniguruma expressions.
 
-A set is a property where one equals it; else whole general categories and what is left as ranges, or the opposite in
-`[^...]` where that is shorter. Letter case, anchors of lines and word boundaries are written as the sets and looks that
-they are in the tree.
+Most expressions mean the same in both dialects and are kept. Others are written from their syntax tree: sets as a
+property, or as general categories and ranges, or as `[^...]` if that is shorter; letter case and anchors as sets and
+lookarounds.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from bpe.errors import BadTokenizer, UnsupportedPattern
+from bpe.pretokenization import read_oniguruma, read_rust
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import (
     Atomic,
-    Capture,
     Characters,
     Choice,
     Look,
     Node,
-    Reference,
     Repeat,
     Sequence,
     TextEnd,
     TextStart,
 )
-from bpe.pretokenization.unicode_tables import Dialect, name_of, required
+from bpe.pretokenization.unicode_tables import name_of, required
 
 _SPECIAL: Final = frozenset("\\.+*?()|[]{}^$")
 _SPECIAL_IN_CLASS: Final = frozenset("\\[]^-&~")
@@ -38,128 +38,111 @@ _CATEGORIES: Final = {
     "Z": ("Zs", "Zl", "Zp"),
     "C": ("Cc", "Cf", "Co", "Cn"),
 }
-_NEVER: Final = "(?!)"
+_NEVER: Final = r"[^\s\S]"
 
 
-def to_oniguruma(node: Node) -> str:
-    """The tree for tokenizers."""
-    return _Writer("oniguruma").alternatives(node)
+def to_oniguruma(expression: str) -> str:
+    """Return an expression for tokenizers that matches like `expression` of the Rust dialect."""
+    tree = read_rust.read(expression)
+    try:
+        if read_oniguruma.read(expression) == tree:
+            return expression
+    except (BadTokenizer, UnsupportedPattern):
+        pass
+    return written(tree)
 
 
-def to_rust(node: Node) -> str:
-    """The tree for tiktoken."""
-    return _Writer("rust").alternatives(node)
+def written(node: Node) -> str:
+    """Return the tree as an Oniguruma expression."""
+    if isinstance(node, Choice):
+        return "|".join(map(_item, node.options)) or _NEVER
+    return _item(node)
 
 
-class _Writer:
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-
-    def alternatives(self, node: Node) -> str:
-        if isinstance(node, Choice):
-            return "|".join(map(self._sequence, node.options)) if node.options else _NEVER
-        return self._sequence(node)
-
-    def _sequence(self, node: Node) -> str:
-        if isinstance(node, Sequence):
-            return "".join(map(self._item, node.parts))
-        return self._item(node)
-
-    def _item(self, node: Node) -> str:
-        """An expression that others may stand beside."""
-        match node:
-            case Characters(points):
-                return self._set(points)
-            case Sequence():
-                return self._sequence(node)
-            case Choice():
-                return f"(?:{self.alternatives(node)})" if node.options else _NEVER
-            case Repeat():
-                return self._repeat(node)
-            case Atomic(body):
-                return f"(?>{self.alternatives(body)})"
-            case Look(body, behind, negated):
-                return f"{_LOOKS[behind, negated]}{self.alternatives(body)})"
-            case TextStart():
-                return r"\A"
-            case TextEnd():
-                return r"\z"
-            case Capture(number, body):
-                return f"(?<g{number}>{self.alternatives(body)})"
-            case Reference(number):
-                return rf"\k<g{number}>"
-
-    def _repeat(self, node: Repeat) -> str:
-        bounds = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((node.least, node.most))
-        if bounds is None:
-            most = "" if node.most is None else node.most
-            bounds = f"{{{node.least}}}" if node.least == node.most else f"{{{node.least},{most}}}"
-        text = self._repeatable(node.body) + bounds
-        if node.mode == "possessive":
-            is_interval = self._dialect == "oniguruma" and bounds[0] == "{"
-            return f"(?>{text})" if is_interval else text + "+"
-        return text + "?" if node.mode == "lazy" and node.least != node.most else text
-
-    def _repeatable(self, body: Node) -> str:
-        """An expression that a repeat may follow; neither dialect repeats a bare look or anchor."""
-        if isinstance(body, Characters):
-            text = self._set(body.points)
-            return f"({text})" if text == _NEVER else text
-        if isinstance(body, Atomic | Capture | Reference):
-            return self._item(body)
-        return f"({self.alternatives(body)})" if _may_be_empty(body) else f"(?:{self.alternatives(body)})"
-
-    def _set(self, points: CodePoints) -> str:
-        if not points:
-            return _NEVER
-        if len(points) == 1:
-            return _character(points.ranges[0][0])
-        if points == ~CodePoints():
-            return r"[\s\S]"
-        opposite = ~points
-        for each, letter, shorthand in ((points, "p", str.lower), (opposite, "P", str.upper)):
-            if name := name_of(self._dialect, each):
-                return shorthand(name) if name[0] == "\\" else f"\\{letter}{{{_shown(name)}}}"
-        return min(f"[{self._listed(points)}]", f"[^{self._listed(opposite)}]", key=len)
-
-    def _listed(self, points: CodePoints) -> str:
-        """What stands in the class: whole categories, then ranges."""
-        names: list[str] = []
-        rest = points
-        blanks = required(self._dialect, "\\s")
-        if not blanks - points:
-            names.append("\\s")
-            rest -= blanks
-        for group, categories in _CATEGORIES.items():
-            whole = [each for each in categories if not _category(each) - points and _category(each) & rest]
-            is_group = all(not _category(each) - points for each in categories)
-            names += [rf"\p{{{name}}}" for name in ([group] if whole and is_group else whole)]
-            rest -= CodePoints.union(map(_category, whole))
-        return min("".join([*names, *map(_range, rest.ranges)]), "".join(map(_range, points.ranges)), key=len)
-
-
-def _may_be_empty(node: Node) -> bool:
-    """Whether it is a condition or nothing in some way, so that it has to be captured to be repeated."""
+def _item(node: Node) -> str:
+    """Return an expression that can be part of a sequence."""
     match node:
-        case Sequence(parts):
-            return all(map(_may_be_empty, parts))
-        case Choice(options):
-            return any(map(_may_be_empty, options)) or not options
         case Characters(points):
-            return not points  # written as a look
-        case Look() | TextStart() | TextEnd():
-            return True
+            return _set(points)
+        case Sequence(parts):
+            return "".join(map(_item, parts))
+        case Choice():
+            return f"(?:{written(node)})"
+        case Repeat():
+            return _repeat(node)
+        case Atomic(body):
+            return f"(?>{written(body)})"
+        case Look(body, behind, negated):
+            return f"{_LOOKS[behind, negated]}{written(body)})"
+        case TextStart():
+            return r"\A"
+        case TextEnd():
+            return r"\z"
+
+
+def _repeat(node: Repeat) -> str:
+    if not _consumes(node.body):  # Oniguruma repeats no condition, and repeating it changes nothing
+        return _item(node.body) if node.least else ""
+    bounds = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((node.least, node.most))
+    is_interval = bounds is None
+    if bounds is None:
+        most = "" if node.most is None else node.most
+        bounds = f"{{{node.least}}}" if node.least == node.most else f"{{{node.least},{most}}}"
+    if isinstance(node.body, Characters | Atomic):
+        body = _item(node.body)
+    else:  # Oniguruma refuses to repeat alternatives with a condition, unless a group has flags
+        flags = "-i" if read_oniguruma.is_anchor(node.body) else ""
+        body = f"(?{flags}:{written(node.body)})"
+    if node.mode == "possessive":
+        return f"(?>{body}{bounds})" if is_interval else f"{body}{bounds}+"
+    return f"{body}{bounds}?" if node.mode == "lazy" and node.least != node.most else body + bounds
+
+
+def _consumes(node: Node) -> bool:
+    """Return whether some match has a character."""
+    match node:
+        case Characters(points):
+            return bool(points)
+        case Sequence(parts) | Choice(parts):
+            return any(map(_consumes, parts))
+        case Repeat(body) | Atomic(body):
+            return _consumes(body)
     return False
+
+
+def _set(points: CodePoints) -> str:
+    if not points:
+        return _NEVER
+    if len(points) == 1:
+        return _character(points.ranges[0][0])
+    if points == ~CodePoints():
+        return r"[\s\S]"
+    opposite = ~points
+    for each, letter, shorthand in ((points, "p", str.lower), (opposite, "P", str.upper)):
+        if name := name_of("oniguruma", each):
+            return shorthand(name) if name[0] == "\\" else f"\\{letter}{{{name.capitalize()}}}"
+    return min(f"[{_listed(points)}]", f"[^{_listed(opposite)}]", key=len)
+
+
+def _listed(points: CodePoints) -> str:
+    """Return the content of the class: whole categories, then ranges."""
+    names: list[str] = []
+    rest = points
+    blanks = required("oniguruma", "\\s")
+    if not blanks - points:
+        names.append("\\s")
+        rest -= blanks
+    for group, categories in _CATEGORIES.items():
+        whole = [each for each in categories if not _category(each) - points and _category(each) & rest]
+        is_group = all(not _category(each) - points for each in categories)
+        names += [rf"\p{{{name}}}" for name in ([group] if whole and is_group else whole)]
+        rest -= CodePoints.union(map(_category, whole))
+    return min("".join([*names, *map(_range, rest.ranges)]), "".join(map(_range, points.ranges)), key=len)
 
 
 @cache
 def _category(name: str) -> CodePoints:
     return required("rust", name.lower())
-
-
-def _shown(name: str) -> str:
-    key, sign, value = name.rpartition("=")
-    return key + sign + value.capitalize()
 
 
 def _range(span: tuple[int, int]) -> str:

@@ -57,7 +57,7 @@ _ONLY_SETS = {
     ],
 }
 _ONLY_GROUPS = {
-    "rust": ["(?s:", "(?m:", "(?U:", "(?P<n>"],
+    "rust": ["(?s:", "(?m:", "(?U:"],
     "oniguruma": ["(?m:", "(?i-m:", "(?x:", "(?i)(?:"],
 }
 
@@ -151,7 +151,7 @@ class _Generator:
         return body + bounds + mode
 
     def _group(self, depth: int) -> str:
-        both = ["(?:", "(?:", "(", "(?>", "(?i:", "(?i:", "(?-i:", "(?<name>"]
+        both = ["(?:", "(?:", "(?>", "(?i:", "(?i:", "(?-i:"]
         opening = self._random.choice([*both, self._random.choice(_ONLY_GROUPS[self._dialect])])
         return f"{opening}{self.alternatives(depth - 1)})"
 

@@ -22,8 +22,13 @@ import tiktoken
 from pretoken_ends import last_safe_cut, pretoken_ends
 
 from bpe import _core
+from bpe.errors import InvalidText, UnsupportedPattern
+from bpe.normalizers import Lowercase, Normalizer
 from bpe.patterns import PATTERNS
 from bpe.pretokenization.unicode_tables import required
+from bpe.pretokenizer import Pretokenizer
+from bpe.tokenizer import AddedToken, Tokenizer
+from bpe.training import train
 
 ROOT = Path(__file__).resolve().parents[2]
 # What patterns tell apart, as `regex` and as the project's tables name it.
@@ -350,3 +355,42 @@ def test_safe_cut_reads_broken_text_without_harm() -> None:
     for _ in range(500):
         text = bytes(rng.choices([0x61, 0x20, 0x80, 0xBF, 0xC3, 0xE4, 0xF0, 0xF4, 0xFF], k=rng.randint(0, 9)))
         assert 0 <= last_safe_cut(text, "o200k") <= max(0, len(text) - 1)
+
+
+SLOW = r"a(?=[ab]{9}b)b?|(?s:.)"  # its lookahead needs too many states
+
+
+def test_a_slow_pattern_is_split_by_the_regex_package() -> None:
+    pretokenizer = Pretokenizer.from_pattern(SLOW)
+    assert "cannot be compiled" in str(pretokenizer.slow_note)
+    generator = random.Random(3)
+    for _ in range(200):
+        text = "".join(generator.choices("aab b\né", k=30))
+        assert pretokenizer.pretokens(text) == regex.findall(SLOW, text)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_tokenizer_with_a_slow_pattern(lowercase: bool) -> None:
+    made = train([b"aabb abab bbaa"], 262)
+    tokenizer = Tokenizer(
+        made.ordinary_entries,
+        made.merges,
+        pattern=SLOW,
+        special_tokens=[AddedToken("<s>", 999)],
+        normalizer=Normalizer((Lowercase(),)) if lowercase else None,
+    )
+    text, shown = "AAbb<s>aab B\u00e9", "aabb<s>aab b\u00e9" if lowercase else "AAbb<s>aab B\u00e9"
+    ids = tokenizer.encode(text)
+    assert ids == tokenizer.encode_batch([text]).tolist()[0] == tokenizer.encode(shown)
+    assert tokenizer.decode(ids) == shown
+    assert ids.count(999) == 1
+    with pytest.raises(InvalidText):
+        tokenizer.encode("a\ud800")
+
+
+@pytest.mark.parametrize("pattern", [r"(ab)|.", r"(?P<n>a)|.", r"(?:a)\1|."])
+def test_capturing_groups_and_backreferences_are_refused(pattern: str) -> None:
+    with pytest.raises(
+        UnsupportedPattern, match=r"pattern, character \d+: (capturing group|backreference) is"
+    ):
+        Pretokenizer.from_pattern(pattern)

@@ -1,4 +1,4 @@
-"""Expressions mean to the reader of Rust's dialect what they mean to tiktoken."""
+"""The reader of the Rust dialect matches like tiktoken."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ CONSTRUCTS = [
     r"\b{start}.|.\b{end}|\b{start-half}|\b{end-half}\n",
     r"(?i)ss|ß|k|\x{130}",
     r"(?i:s)s",
-    r"(a(?i)b)C",
     r"(?:a(?i)b)C",
     r"(?=a(?i)b)AB|.",
     r"(?i)\'S|\é",
@@ -42,7 +41,7 @@ CONSTRUCTS = [
     r"(?i)\p{Lu}|[\p{Lu}]|\P{Lu}",
     r"(?i)[a-z&&[^S]]|[\w--s]",
     r"(?x) a b # what a b is" + "\n" + r" | [ ] \  (?# nothing ) c",
-    r"(?x)( ?:a b)c|( # d" + "\n" + r" ?P<n>a)",
+    r"(?x)( ?:a b)c|( # d" + "\n" + r" ?:a)",
     r"a(?#b)c|(?#)b",
     r"(?U)a+|b+?",
     r"(?U:s*)t",
@@ -53,8 +52,7 @@ CONSTRUCTS = [
     r"(?>a|ab)c|(?>a+)b",
     r"(?=a)a|(?!a).|(?<=a)b|(?<!a)c",
     r"(?<=\n)a|(?<!^)b",
-    r"()*a|(|a)b",
-    r"(?<name>a)|(?P<n>b)|(?'m'c)",
+    r"(?:|a)*b",
     r"[]a]+|[^]a]",
     r"[-a]|[a-]|[--a]|[^-]",
     r"[a-c&&b-d]|[a-z--m]|[a-m~~c-z]",
@@ -96,24 +94,30 @@ BAD = [
     (r"\ud800", "pattern, character 0: "),
     (r"\p{L", "pattern, character 0: "),
     ("(?z)a", "pattern, character 0: "),
-    ("(?<>a)", "pattern, character 0: "),
     ("(?#a", "pattern, character 0: "),
-    ("(" * 65 + ")" * 65, "pattern, character 64: "),
-    ("((((((" * 1000, "pattern, character 64: "),
+    ("(?:" * 65 + ")" * 65, "pattern, character 192: "),
+    ("(?:" * 6000, "pattern, character 192: "),
     ("[" * 5000, "pattern, character 64: "),
     ("(?:a{1000}){1000}", "pattern: "),
-    ("((((a{99}){99}){99}){99}){99999999999999999999999}", "pattern: "),
+    ("(?:(?:(?:(?:a{99}){99}){99}){99}){99999999999999999999999}", "pattern: "),
     ("a" * 2001, "pattern: "),
 ]
 UNSUPPORTED = [
-    (r"(a)\g<1>", "pattern, character 3: "),
-    (r"(?<n>a)(?P>n)", "pattern, character 7: "),
+    (r"a\g<1>", "pattern, character 1: "),
+    (r"a(?P>n)", "pattern, character 1: "),
     (r"(?(1)a|b)", "pattern, character 0: "),
     (r"(?~ab)", "pattern, character 0: "),
     (r"a(*FAIL)", "pattern, character 1: "),
     (r"a\Kb", "pattern, character 1: "),
     (r"\Ga", "pattern, character 0: "),
     (r"(?R)a", "pattern, character 0: "),
+    (r"b(a)", "pattern, character 1: "),
+    (r"(?<n>a)", "pattern, character 0: "),
+    (r"(?P<n>a)", "pattern, character 0: "),
+    (r"(?'n'a)", "pattern, character 0: "),
+    (r"a\1", "pattern, character 1: "),
+    (r"\k<n>", "pattern, character 0: "),
+    (r"(?P=n)", "pattern, character 0: "),
     (r"\p{Block=Basic_Latin}", "pattern, character 0: "),
 ]
 
@@ -162,6 +166,6 @@ def test_wrong_syntax_is_named(expression: str, named: str) -> None:
 
 
 @pytest.mark.parametrize(("expression", "named"), UNSUPPORTED)
-def test_what_a_tree_can_not_say_is_named(expression: str, named: str) -> None:
+def test_unsupported_syntax_is_named(expression: str, named: str) -> None:
     with pytest.raises(UnsupportedPattern, match=re.escape(named) + ".* is not supported"):
         read(expression)

@@ -17,9 +17,8 @@ from bpe.errors import UnsupportedTokenizer
 from bpe.normalizers import ByteLevel as ByteAlphabet
 from bpe.normalizers import Normalizer
 from bpe.pretokenization.components import Behavior, ByteLevel, Component, Metaspace, UnicodeScripts
-from bpe.pretokenization.regex_matches import parts_of
+from bpe.pretokenization.regex_matches import expression_of, parts_of
 from bpe.pretokenization.stages import Cut, phases_of
-from bpe.pretokenization.write_regex import expression_of
 
 _IN_BYTES = Normalizer((ByteAlphabet(),))
 
