@@ -206,8 +206,6 @@ class Bert:
 
     def steps(self) -> list[_Step]:
         strips = self.lowercase if self.strip_accents is None else self.strip_accents
-        if self.clean_text and self.handle_chinese_chars and strips and self.lowercase:
-            return [("bert_uncased", b"", b"")]
         cleaned = ["bert_clean"] * self.clean_text + ["bert_ideographs"] * self.handle_chinese_chars
         lowered = ["bert_accents"] * strips + ["lowercase"] * self.lowercase
         # Two maps in one where there are both.

@@ -1,6 +1,5 @@
 #include "normalize/normalizer.hpp"
 
-#include "normalize/bert_uncased.hpp"
 #include "normalize/character_map.hpp"
 #include "normalize/charsmap.hpp"
 #include "normalize/normal_form.hpp"
@@ -29,7 +28,7 @@ size_t start_before(std::string_view text, size_t place) {
   return place;
 }
 
-// A map that needs no more than its name is made once.
+// Maps without parameters are shared.
 const CharacterMap *map_named(std::string_view name) {
   if (name == "lowercase") {
     static const CharacterMap map = lower_case_map();
@@ -90,7 +89,7 @@ std::unique_ptr<const Step> make_step(const Normalizer::Kind &kind) {
     return std::make_unique<Precompiled>(kind.first);
   if (name == "replace") {
     const Char first = read_char(bytes_of(kind.first), bytes_of(kind.first) + kind.first.size());
-    // What is rare, as characters beyond ASCII are, is found faster than it is told from all others.
+    // Searching for a rare character, such as one beyond ASCII, is faster than mapping every character.
     if (kind.first.empty() || first.length < kind.first.size() || first.length > 1)
       return std::make_unique<ReplaceText>(kind.first, kind.second);
     auto map = std::make_unique<CharacterMap>();
@@ -104,21 +103,19 @@ std::unique_ptr<const Step> make_step(const Normalizer::Kind &kind) {
 } // namespace
 
 Normalizer::Normalizer(const std::vector<Kind> &kinds) {
-  // At a border the text behind begins, for all steps, with the image of one character, unless a step before
+  // For every step, the text after a border starts with the image of one character, unless an earlier step
   // joined that character with the next ones.
   bool joins = false, joins_and_replaces = false;
   for (const Kind &kind : kinds) {
     const CharacterMap *const map = map_named(kind.name);
     const NormalForm *const form = form_named(kind.name);
-    const Step *step = map                           ? static_cast<const Step *>(map)
-                       : kind.name == "bert_uncased" ? &BertUncased::get()
-                                                     : static_cast<const Step *>(form);
+    const Step *step = map ? static_cast<const Step *>(map) : form;
     if (!step) {
       owned_.push_back(make_step(kind));
       step = owned_.back().get();
     }
     const auto *const precompiled = dynamic_cast<const Precompiled *>(step);
-    // Precompiled looks at the character before a border, which the steps before must not have made another.
+    // Precompiled reads the character before a border, so no earlier step may have changed it.
     if (precompiled && steps_.size() > (prepends_ ? 1 : 0))
       has_borders_ = false;
     if (joins_and_replaces && form)
@@ -134,7 +131,7 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
       has_borders_ = false;
     if (kind.name.starts_with("strip_") && kind.name != "strip_accents")
       has_borders_ = false;
-    has_borders_ = has_borders_ && kind.name != "replace_matches"; // what matches hangs on what stands around
+    has_borders_ = has_borders_ && kind.name != "replace_matches"; // matches depend on their context
     if (kind.name == "prepend") {
       prepends_ = prepends_ || steps_.empty();
       has_borders_ = has_borders_ && steps_.empty();
@@ -148,7 +145,7 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
                                                                  : TextStart::inside});
     max_growth_ = saturating_product(max_growth_, step->max_growth());
   }
-  // What ASCII becomes decides whether the later steps have a border there.
+  // The image of an ASCII character decides whether later steps have a border there.
   for (uint32_t c = 0; has_borders_ && c < 0x80; ++c) {
     ByteBuffer image, next;
     const uint8_t byte = static_cast<uint8_t>(c);
@@ -200,7 +197,7 @@ bool Normalizer::is_border(std::string_view text, size_t place) const {
   return c.code_point < 0x80 ? ascii_is_border_[c.code_point] : stays_behind_border(text, place);
 }
 
-// Of a character that is not ASCII.
+// For a character beyond ASCII.
 bool Normalizer::stays_behind_border(std::string_view text, size_t place) const {
   const Char c = character_at(text, place);
   for (const auto [step, least] : steps_)
@@ -244,7 +241,7 @@ bool Normalizer::is_fixed_border(std::string_view text, size_t place) const {
     const uint8_t byte = static_cast<uint8_t>(text[at]);
     return is_border(text, at) && (byte < 0x80 ? ascii_stays_[byte] : stays_behind_border(text, at));
   };
-  // At a third border what stands behind the place is not joined to it; a character that is cut off might be.
+  // With a border after this character, the following text does not join it. A truncated character might.
   const size_t next = place + character_at(text, place).length;
   if (before == 0 || next >= text.size())
     return false;

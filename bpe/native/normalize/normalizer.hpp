@@ -1,8 +1,7 @@
-// The normalizers of a tokenizer.json, one after the other: text in, normalized text out.
+// The sequence of normalizers of a tokenizer.json.
 //
-// Immutable, so any number of threads may use one. A text between two special tokens is normalized by itself,
-// whole or in parts that end at borders. Equal to Hugging Face tokenizers for every text; its tables are read
-// off it.
+// Immutable, so threads may share one. Each section (text between two special tokens) is normalized
+// separately, either whole or in parts that end at borders. Results equal those of Hugging Face tokenizers.
 #pragma once
 
 #include "normalize/precompiled.hpp"
@@ -21,49 +20,51 @@ namespace bpe {
 
 class Normalizer {
 public:
-  // kind: nfc, nfd, nfkc, nfkd, lowercase, strip_left, strip_right, strip_both, strip_accents, nmt,
-  // byte_level, bert_clean, bert_ideographs, bert_accents; prepend with the text; prefix and input_prefix
-  // with what texts, or inputs, get that do not begin with it; replace with a text and another; precompiled
-  // with the charsmap.
-  // replace_matches with an automaton, whose dropped pieces become the second text.
+  // name:
+  // - nfc, nfd, nfkc, nfkd, lowercase, strip_left, strip_right, strip_both, strip_accents, nmt, byte_level
+  // - bert_clean, bert_ideographs, bert_clean_ideographs, bert_accents, bert_accents_lowercase
+  // - prepend: puts `first` before a section
+  // - prefix, input_prefix: puts `first` before a section, or an input, that does not start with it
+  // - replace: replaces the text `first` with `second`
+  // - replace_matches: replaces the pieces that `automaton` drops with `second`
+  // - charsmap, precompiled: applies the charsmap `first`
   struct Kind {
     std::string name, first, second;
     std::shared_ptr<const Automaton> automaton = nullptr;
   };
-  // Throws std::invalid_argument for a kind that is not known and for texts that can't be.
+  // Throws std::invalid_argument for an unknown name or an invalid charsmap.
   explicit Normalizer(const std::vector<Kind> &kinds);
   Normalizer(const Normalizer &) = delete;
 
-  // What the steps write; for one thread at a time.
+  // Output buffers, for one thread at a time.
   struct Scratch {
     ByteBuffer buffers[2];
-    // Up to where bytes may be read of a text that apply() made.
+    // The end of the readable memory after a text that apply() returned.
     const uint8_t *readable(std::string_view made) const {
       return buffers[reinterpret_cast<const uint8_t *>(made.data()) == buffers[1].data()].readable();
     }
   };
-  // The text, valid UTF-8, after all steps: a view of it if it stays as it is, else of the scratch.
-  // start: whether it is the beginning of a text between special tokens, or a part behind a border.
+  // Returns the normalized text: a view of `text` if nothing changes, else of the scratch.
+  // text: valid UTF-8. start: whether it starts an input or a section, or continues after a border.
   std::string_view apply(std::string_view text, Scratch &scratch, TextStart start = TextStart::section) const;
-  // What the start of the next part is. Where nothing was made so far, prefixes are still to come.
+  // Returns the start of the next part. If nothing was written so far, a prefix is still due.
   TextStart start_behind(TextStart start, std::string_view made) const {
     return made.empty() && prefixes_ ? start : TextStart::inside;
   }
 
-  // Whether the text may be normalized apart before and behind the place, where a character begins, whatever
-  // stands around.
+  // Whether the parts before and after the character at `place` can be normalized separately in any context.
   bool is_border(std::string_view text, size_t place) const;
-  // The last border at or before a place that is not the text's start; 0: there is none.
+  // Returns the last border at or before a place, or 0 if there is none.
   size_t last_border(std::string_view text, size_t place) const;
-  // Whether the place is a border at which the characters before and behind stay as they are.
+  // Whether the place is a border and normalizing keeps the characters before and after it.
   bool is_fixed_border(std::string_view text, size_t place) const;
-  // Where the byte at `place` of the normalized text comes from: the start of what was normalized with it.
+  // Returns the start of the part of the text that becomes the byte at `place` of the normalized text.
   size_t place_before(std::string_view text, size_t place) const;
-  // Whether there are borders, and a part behind one needs no more than to know that it is one.
+  // Whether a text can be normalized in parts that only depend on their TextStart.
   bool same_for_parts() const { return has_borders_ && !prepends_; }
   bool has_borders() const { return has_borders_; }
   bool prepends() const { return prepends_; }
-  // Whether texts that begin without one get a prefix, and whether nothing else is done to them.
+  // Whether a step adds a prefix, and whether all steps do.
   bool prefixes() const { return prefixes_; }
   bool only_prefixes() const { return only_prefixes_; }
   // The most bytes that normalizing makes per byte of text; SIZE_MAX where that overflows.
@@ -74,14 +75,14 @@ private:
 
   struct Placed {
     const Step *step;
-    TextStart least; // the step is for texts that begin so, or as what comes behind in the enumeration
+    TextStart least; // the step applies from this start on
   };
 
   std::vector<std::unique_ptr<const Step>> owned_;
   std::vector<Placed> steps_;
   const Precompiled *precompiled_ = nullptr; // if it is a step
   bool has_borders_ = true;
-  bool prepends_ = false; // in front of all else
+  bool prepends_ = false; // the first step is prepend
   bool prefixes_ = false, only_prefixes_ = true;
   size_t max_growth_ = 1;
   std::array<bool, 128> ascii_is_border_{}, ascii_stays_{};
