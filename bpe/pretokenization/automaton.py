@@ -1,14 +1,12 @@
 """Stages as one automaton that reads a text once, from left to right.
 
-What a place is depends on what stands to the right of it (`stage`). The automaton keeps, for each right context that
-there may be, what the stages would have made of the text so far; the next characters leave fewer and fewer of them. A
-piece's start that all agree on is certain. One that they do not agree on is *pending*: it is known by its age, in
-characters, and when it is older than `OLDEST` by a register that holds its place. So each state comes with a list of
-actions: starts that have become certain, and places that go into registers (a subsequential transducer with registers,
-after Laurikari's tagged automata, 2000).
+Boundaries depend on the right context (`stage`). The automaton tracks the result for every possible right context, and
+each character rules some of them out. The start of a piece is certain once all remaining contexts agree, and *pending*
+until then. A pending start is stored as its age in characters, or in a register if it is older than `MAX_AGE`. Every
+transition has actions: starts that become certain, and positions to store in registers (a subsequential transducer with
+registers, after Laurikari's tagged automata, 2000).
 
-Patterns for which this takes too many states or registers are those in which no bounded memory tells where pieces
-start before the end of a run is seen: `NotBoundedError`.
+`NotBoundedError`: the pattern needs too many states or registers, because its boundaries depend on distant text.
 """
 
 from __future__ import annotations
@@ -17,15 +15,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.ways import NotBoundedError, Walks, Ways, explored
+from bpe.pretokenization.transitions import NotBoundedError, Transitions, Walks, explored
 
-OLDEST: Final = 2  # characters; a pending start that is older is held in a register
-MOST_REGISTERS: Final = 3
-MOST_STATES: Final = 1_000
+MAX_AGE: Final = 2  # characters; older pending starts are in registers
+MAX_REGISTERS: Final = 3
+MAX_STATES: Final = 1_000
 
 
 class Start(NamedTuple):
-    """Where a piece starts: `age` characters ago or, if that is 0, where `register` says; whether it is dropped."""
+    """The start of a piece: `age` characters ago, or if that is 0, at the position in `register`."""
 
     age: int
     register: int
@@ -33,7 +31,7 @@ class Start(NamedTuple):
 
 
 class Actions(NamedTuple):
-    """What to do behind a character: the starts that are certain; then registers: (which, the place it is to hold)."""
+    """Actions after a character: certain starts, then registers to set, as (register, position)."""
 
     certain: tuple[Start, ...]
     registers: tuple[tuple[int, Start], ...]
@@ -42,15 +40,16 @@ class Actions(NamedTuple):
 NO_ACTIONS: Final = Actions((), ())
 
 _Pending = tuple[Start, ...]
-_State = tuple[tuple[Walks, _Pending, int], ...]  # with the set of right contexts, a bit each
+_State = tuple[tuple[Walks, _Pending, int], ...]  # with a mask of right contexts
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """State 0 is that at the start of a text. Behind a character of class c, state s becomes `then[s][c]`, and
-    `actions[s][c]` are due; where the text ends in state s, the starts `at_end[s]` are certain, too.
+    """An automaton that starts in state 0.
 
-    oldest_pending: by state, the first start that is not certain.
+    then, actions: next state and actions, by state and class.
+    at_end: starts that become certain if the text ends, by state.
+    oldest_pending: the first pending start, by state.
     """
 
     classes: Classes
@@ -60,25 +59,30 @@ class Automaton:
     oldest_pending: list[Start | None]
 
 
-def automaton_of(ways: Ways) -> Automaton:
-    """The automaton of stages, by the ways over characters; NotBoundedError where there is none."""
-    first: _State = ((ways.first, (), ways.rights),)
+def automaton_of(transitions: Transitions) -> Automaton:
+    """Return the automaton of stages. Raise NotBoundedError if it would be too large."""
+    first: _State = ((transitions.first, (), transitions.rights),)
     states, then, actions = explored(
-        first, ways.classes.examples, lambda state, character: _step(ways, state, character), MOST_STATES
+        first,
+        transitions.classes.examples,
+        lambda state, character: _step(transitions, state, character),
+        MAX_STATES,
     )
-    at_end = [next(pending for _, pending, rights in state if rights >> ways.end & 1) for state in states]
+    at_end = [
+        next(pending for _, pending, rights in state if rights >> transitions.end & 1) for state in states
+    ]
     pending = [
         min((start for _, starts, _ in state for start in starts), key=_by_place, default=None)
         for state in states
     ]
-    return Automaton(ways.classes, then, actions, at_end, pending)
+    return Automaton(transitions.classes, then, actions, at_end, pending)
 
 
-def _step(ways: Ways, state: _State, character: int) -> tuple[_State, Actions]:
+def _step(transitions: Transitions, state: _State, character: int) -> tuple[_State, Actions]:
     groups: dict[tuple[Walks, _Pending], int] = {}
     for walks, pending, rights in state:
         aged = tuple(Start(start.age + 1, 0, start.drops) if start.age else start for start in pending)
-        for way in ways.over(walks, character):
+        for way in transitions.over(walks, character):
             if not rights >> way.before & 1:
                 continue
             key = (way.walks, (*aged, Start(1, 0, way.drops)) if way.starts else aged)
@@ -87,19 +91,19 @@ def _step(ways: Ways, state: _State, character: int) -> tuple[_State, Actions]:
 
 
 def _by_place(start: Start) -> tuple[bool, int, int]:
-    """A key by which starts of a state are in the order of the text: registers hold older ones than there are ages."""
+    """Return a sort key for text order: starts in registers are older than starts with an age."""
     return (start.age > 0, -start.age, start.register)
 
 
 def _settled(groups: dict[tuple[Walks, _Pending], int]) -> tuple[_State, Actions]:
-    """The state of these groups: what all have pending is certain, what is too old goes into registers."""
+    """Return the state of these groups. Starts in all groups become certain, and old ones move to registers."""
     pendings = [set(pending) for _, pending in groups]
     certain = set.intersection(*pendings)
     pending = sorted(set.union(*pendings) - certain, key=_by_place)
-    old = [start for start in pending if start.age == 0 or start.age > OLDEST]
-    if len(old) > MOST_REGISTERS:
+    old = [start for start in pending if start.age == 0 or start.age > MAX_AGE]
+    if len(old) > MAX_REGISTERS:
         raise NotBoundedError(
-            f"more than {MOST_REGISTERS} starts of pieces at a time depend on distant text to the right"
+            f"more than {MAX_REGISTERS} starts of pieces at a time depend on distant text to the right"
         )
     renamed = {start: Start(0, register, start.drops) for register, start in enumerate(old)}
     merged: dict[tuple[Walks, _Pending], int] = {}

@@ -1,4 +1,4 @@
-"""Which characters a pattern tells apart: classes of code points that are in the same of its sets."""
+"""Character classes: code points that belong to the same sets of a pattern."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bpe.pretokenization.code_points import END, CodePoints
 
 @dataclass(frozen=True)
 class Classes:
-    """Class n is `sets[n]`, of which `examples[n]` is a code point. Every scalar value is in just one of them."""
+    """A partition of the scalar values. Class n is `sets[n]` and contains the code point `examples[n]`."""
 
     sets: tuple[CodePoints, ...]
 
@@ -19,14 +19,14 @@ class Classes:
         return tuple(points.ranges[0][0] for points in self.sets)
 
     def joined(self, members: Iterable[Iterable[int]]) -> Classes:
-        """The classes that these are made one of, in their order."""
+        """Return the unions of these classes, in order."""
         return Classes(tuple(CodePoints.union(self.sets[number] for number in each) for each in members))
 
 
 def told_apart_by(sets: Iterable[CodePoints]) -> Classes:
-    """The coarsest classes such that each of the sets is a union of them."""
+    """Return the coarsest classes such that every set is a union of classes."""
     distinct = list(dict.fromkeys(sets))
-    borders: dict[int, int] = {}  # code point -> the sets that begin or end there, a bit each
+    borders: dict[int, int] = {}  # code point -> mask of the sets that begin or end there
     for number, points in enumerate([~CodePoints(), *distinct]):
         for edge in (edge for span in points.ranges for edge in span):
             borders[edge] = borders.get(edge, 0) ^ 1 << number

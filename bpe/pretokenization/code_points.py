@@ -12,7 +12,7 @@ _SURROGATES = (0xD800, 0xE000)
 
 @dataclass(frozen=True)
 class CodePoints:
-    """Half-open ranges, ascending, not empty, no two of them touching; surrogates are in none.
+    """Half-open ranges: ascending, non-empty, not adjacent, without surrogates.
 
     CodePoints.of("ab", (0x30, 0x3A)).ranges -> ((48, 58), (97, 99))
     """
@@ -21,7 +21,7 @@ class CodePoints:
 
     @staticmethod
     def of(*parts: str | tuple[int, int]) -> CodePoints:
-        """The characters of the texts and the code points of the half-open ranges."""
+        """Return the characters of the texts and the code points of the half-open ranges."""
         ranges = [part for part in parts if isinstance(part, tuple)]
         ranges += [(ord(c), ord(c) + 1) for part in parts if isinstance(part, str) for c in part]
         return CodePoints(_joined(ranges))
@@ -67,7 +67,7 @@ class CodePoints:
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The code points in any of the ranges but surrogates, in the form of `CodePoints.ranges`."""
+    """Merge ranges into the form of `CodePoints.ranges`."""
     joined: list[tuple[int, int]] = []
     last_stop = -1
     for start, stop in sorted(ranges):
@@ -82,7 +82,7 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _without_surrogates(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same for ranges that are in that form but for surrogates."""
+    """Remove surrogates from ranges that otherwise have the form of `CodePoints.ranges`."""
     first, last = _SURROGATES
     begin, end = bisect_left(ranges, first, key=_stop), bisect_left(ranges, (last, last))
     halves = (((start, min(stop, first)), (max(start, last), stop)) for start, stop in ranges[begin:end])

@@ -16,9 +16,9 @@ from bpe.pretokenization.script_runs import script_runs
 from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
 from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.tables import Tables, tables_of
+from bpe.pretokenization.transitions import NotBoundedError, Transitions
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
-from bpe.pretokenization.ways import NotBoundedError, Ways
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ def _compilable(phases: Iterable[Phase]) -> tuple[Phase, ...]:
 def _tables_of(phase: Phase) -> Tables:
     if any(cut.by_scripts for cut in phase.cuts):
         return two_way_tables_of(script_runs())
-    ways = Ways(phase.stages())
+    transitions = Transitions(phase.stages())
     try:
-        return tables_of(automaton_of(ways))
+        return tables_of(automaton_of(transitions))
     except NotBoundedError:
-        return two_way_tables_of(two_way_of(ways))
+        return two_way_tables_of(two_way_of(transitions))
 
 
 def _staying(phases: Phases) -> bytes:
@@ -141,7 +141,7 @@ def _staying(phases: Phases) -> bytes:
     stays = set(range(256))
     for phase in later:
         try:
-            stays &= _never_cut(automaton_of(Ways(phase.stages())), stays)
+            stays &= _never_cut(automaton_of(Transitions(phase.stages())), stays)
         except NotBoundedError:
             return b""
     return bytes(sorted(stays))

@@ -1,4 +1,4 @@
-"""What lies before a place of a text, as far as the looks behind of a pattern ask: a state that goes along."""
+"""The left context of a position: which lookbehinds of a pattern match there."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bpe.pretokenization.syntax import Node
 
 @dataclass(frozen=True)
 class LeftState:
-    """The steps of each body that may go on here, and which bodies end here: bit n of `bits` for number n."""
+    """active: current steps of each body. bits: bit n is set if the body of number n matches here."""
 
     bits: int
     active: tuple[frozenset[int], ...]
 
 
 class LeftContext:
-    """The states of the bodies of a program's looks behind, which may begin anywhere before."""
+    """The automaton of the lookbehinds of a program. A body may start at any earlier position."""
 
     def __init__(self, bodies: Sequence[Node], asks_for_start: bool) -> None:
         self._programs = [Program(body) for body in bodies]
@@ -38,11 +38,11 @@ class LeftContext:
         self.step = cache(self._step)
 
     def sets(self) -> list[CodePoints]:
-        """The sets of characters that are told apart."""
+        """Return the sets of characters that the lookbehinds distinguish."""
         return [program.steps[taker].points for program in self._programs for taker in program.takers]
 
     def _step(self, state: LeftState, character: int) -> LeftState:
-        """The state behind one more character, of which a code point stands for its class."""
+        """Return the state after another class, given by one of its code points."""
         entered = [
             {program.steps[taker].then for taker in active if character in program.steps[taker].points}
             for program, active in zip(self._programs, state.active, strict=True)

@@ -1,5 +1,4 @@
-"""What literal text and classes match under Oniguruma's (?i): what folds alike, also where one character is as much as
-several."""
+"""Full case folding of literal text and classes under (?i) in Oniguruma, such as "ss" for "ß"."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from bpe.pretokenization.unicode_tables import any_case, case_classes, several_f
 
 
 def first_folded(text: str, looks_behind: bool) -> tuple[int, Node]:
-    """(how many of the first characters, what they match), by unicode.c's get_case_fold_codes_by_str.
+    """Return (number of folded characters, node) for the start of a text, like get_case_fold_codes_by_str of unicode.c.
 
-    looks_behind: in a lookbehind, where each is matched by itself.
+    looks_behind: whether this is in a lookbehind, where each character is folded separately.
     """
     first = _folded(text[0])
     if looks_behind:
@@ -33,7 +32,7 @@ def _folded(character: str) -> CodePoints:
 
 
 def _lowest(text: str) -> str:
-    """Each character as the one that several of a table are listed by."""
+    """Replace each character by its form in the table of several_for_one."""
     return "".join(_fold_key(character) for character in text)
 
 
@@ -48,13 +47,13 @@ def _fold_letters() -> frozenset[str]:
 
 
 def _several(folded: str) -> Node:
-    """The characters one by one, in any case, or the single ones that are as much."""
+    """Match the characters in any case, or a single character that equals them."""
     ones = CodePoints.of(*((one, one + 1) for one in several_for_one()[folded]))
     return Choice((Characters(ones), _letter_by_letter(folded)))
 
 
 def several_in(points: CodePoints) -> list[Node]:
-    """What is as much as one of the points, shorter ones first; those that end alike are one."""
+    """Return nodes for the texts that equal one of the points, shorter ones first. Equal endings share a node."""
     firsts: dict[str, list[CodePoints]] = {}
     for folded, ones in sorted(several_for_one().items(), key=lambda item: len(item[0])):
         if any(one in points for one in ones):

@@ -1,7 +1,7 @@
 """The grammar that all pattern dialects share: alternatives, sequences, repeats and size limits.
 
-A dialect (read_rust.py, read_oniguruma.py) adds its escapes, classes, groups and flags. Literal text stays `Letters`
-until the parser knows its neighbors, because "ss" matches "ß" under (?i) in Oniguruma.
+A dialect (read_rust.py, read_oniguruma.py) adds its escapes, classes, groups and flags. Literal text stays
+`LiteralText` until the parser knows its neighbors, because "ss" matches "ß" under (?i) in Oniguruma.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
 @dataclass(frozen=True)
-class Letters:
+class LiteralText:
     """Literal text. any_case: whether (?i) applies to it."""
 
     text: str
     any_case: bool
 
 
-Part: TypeAlias = Node | Letters
+Part: TypeAlias = Node | LiteralText
 
 
 class PatternReader(ABC):
     """A parser of one expression.
 
-    place: offset of the next character.
+    offset: offset of the next character.
     flags: letters of the active flags.
     """
 
@@ -70,7 +70,7 @@ class PatternReader(ABC):
 
     def __init__(self, expression: str) -> None:
         self.text = expression
-        self.place = 0
+        self.offset = 0
         self.flags: frozenset[str] = frozenset()
         self.looks_behind = 0  # open lookbehinds
         self._groups = 0
@@ -78,8 +78,8 @@ class PatternReader(ABC):
 
     def read(self) -> Node:
         """Return the tree. Raise BadTokenizer for invalid syntax, UnsupportedPattern for unsupported syntax."""
-        node = self.settled(self.alternatives())
-        if self.place < len(self.text):
+        node = self.as_node(self.alternatives())
+        if self.offset < len(self.text):
             raise self.wrong("unmatched )", fix="Escape it as \\).")
         self._check_size(node)
         return node
@@ -107,7 +107,7 @@ class PatternReader(ABC):
         """Apply the repeats that follow to the part."""
 
     @abstractmethod
-    def settled_letters(self, letters: Letters) -> Node:
+    def literal_node(self, letters: LiteralText) -> Node:
         """Return the node that matches the literal text."""
 
     # The shared grammar.
@@ -115,36 +115,36 @@ class PatternReader(ABC):
     def skip_ignored(self) -> None:
         """Skip comments, and blanks under (?x)."""
         while True:
-            if self.text.startswith("(?#", self.place):
+            if self.text.startswith("(?#", self.offset):
                 self._skip_comment()
             elif "x" in self.flags and self.peek() == "#":
-                stop = self.text.find("\n", self.place)
-                self.place = stop + 1 if stop >= 0 else len(self.text)
+                stop = self.text.find("\n", self.offset)
+                self.offset = stop + 1 if stop >= 0 else len(self.text)
             elif "x" in self.flags and self.peek() and self.peek() in self.blanks:
-                self.place += 1
+                self.offset += 1
             else:
                 return
 
     def _skip_comment(self) -> None:
-        start = self.place
+        start = self.offset
         while self.peek() != ")":
-            self.place += 2 if self.peek() == "\\" else 1
-            if self.place >= len(self.text):
+            self.offset += 2 if self.peek() == "\\" else 1
+            if self.offset >= len(self.text):
                 raise self.wrong("unclosed comment", start)
-        self.place += 1
+        self.offset += 1
 
     def alternatives(self) -> Part:
         """Parse up to the end or the next `)`, which stays unread."""
         options = [self.branch()]
         while self.take("|"):
             options.append(self.branch())
-        return options[0] if len(options) == 1 else Choice(tuple(map(self.settled, options)))
+        return options[0] if len(options) == 1 else Choice(tuple(map(self.as_node, options)))
 
     def branch(self) -> Part:
         parts: list[Part] = []
         while True:
             self.skip_ignored()
-            if self.place >= len(self.text) or self.text[self.place] in "|)":
+            if self.offset >= len(self.text) or self.text[self.offset] in "|)":
                 return self._joined(parts)
             self._atoms += 1
             if self._atoms > MAX_POSITIONS:
@@ -153,7 +153,7 @@ class PatternReader(ABC):
 
     def atom(self) -> Part:
         """Parse one item without its repeats."""
-        start = self.place
+        start = self.offset
         character = self.peek()
         if character == "(":
             return self._group()
@@ -163,7 +163,7 @@ class PatternReader(ABC):
             return self._escape()
         if self.at_repeat():
             raise self.wrong("nothing to repeat", start)
-        self.place += 1
+        self.offset += 1
         return self.character(character)
 
     def at_repeat(self) -> bool:
@@ -171,25 +171,25 @@ class PatternReader(ABC):
         return self.peek() in _OPERATORS
 
     def _group(self) -> Part:
-        start = self.place
-        self.place += 1
+        start = self.offset
+        self.offset += 1
         if self.skips_in_openings:
             self.skip_ignored()
         for opening, what in self.unsupported_groups.items():
-            if self.text.startswith(opening, self.place):
+            if self.text.startswith(opening, self.offset):
                 raise self.unsupported(what, start)
         for opening, (behind, negated) in _LOOKS.items():
             if self.take(opening):
                 return Look(self.look_body(start, behind), behind, negated)
         if self.take("?>"):
-            return Atomic(self.settled(self.closed_group(start)))
-        if self.text.startswith(self.named_groups, self.place) or not self.take("?"):
+            return Atomic(self.as_node(self.closed_group(start)))
+        if self.text.startswith(self.named_groups, self.offset) or not self.take("?"):
             raise self.unsupported("capturing group", start, "Write (?:...).")
         return self.flag_group(start)
 
     def look_body(self, start: int, behind: bool) -> Node:
         self.looks_behind += behind
-        body = self.settled(self.closed_group(start))
+        body = self.as_node(self.closed_group(start))
         self.looks_behind -= behind
         return body
 
@@ -197,9 +197,9 @@ class PatternReader(ABC):
         return self.unsupported("backreference", start)
 
     def _escape(self) -> Part:
-        start = self.place
+        start = self.offset
         letter = self.peek(1)
-        self.place += 2
+        self.offset += 2
         match letter:
             case "":
                 raise self.wrong("backslash at the end of the pattern", start)
@@ -220,20 +220,24 @@ class PatternReader(ABC):
         joined: list[Part] = []
         for part in parts:
             last = joined[-1] if joined else None
-            if isinstance(part, Letters) and isinstance(last, Letters) and part.any_case == last.any_case:
-                joined[-1] = Letters(last.text + part.text, part.any_case)
+            if (
+                isinstance(part, LiteralText)
+                and isinstance(last, LiteralText)
+                and part.any_case == last.any_case
+            ):
+                joined[-1] = LiteralText(last.text + part.text, part.any_case)
             elif part != EMPTY:
                 joined.append(part)
         if len(joined) == 1:
             return joined[0]
         nodes: list[Node] = []
         for part in joined:
-            node = self.settled(part)
+            node = self.as_node(part)
             nodes += node.parts if isinstance(node, Sequence) else [node]
         return Sequence(tuple(nodes))
 
-    def settled(self, part: Part) -> Node:
-        return self.settled_letters(part) if isinstance(part, Letters) else part
+    def as_node(self, part: Part) -> Node:
+        return self.literal_node(part) if isinstance(part, LiteralText) else part
 
     def closed_group(self, start: int) -> Part:
         """Parse a group that opened at `start`, with its `)`."""
@@ -256,7 +260,7 @@ class PatternReader(ABC):
         """Read `?`, `*` or `+` and return (least, most), or return None and stay."""
         found = _OPERATORS.get(self.peek())
         if found:
-            self.place += 1
+            self.offset += 1
         return found
 
     def interval(self, skip: bool) -> tuple[int, int | None] | None:
@@ -264,7 +268,7 @@ class PatternReader(ABC):
 
         skip: whether comments and blanks are allowed inside.
         """
-        start = self.place
+        start = self.offset
         least: int | None = None
         most: int | None = None
         if self.take("{"):
@@ -274,45 +278,45 @@ class PatternReader(ABC):
             closed = self.take("}")
             if closed and (least is not None or (comma and (most is not None or skip))):
                 return least or 0, most
-        self.place = start
+        self.offset = start
         return None
 
     def _number(self, skip: bool) -> int | None:
         if skip:
             self.skip_ignored()
-        start = self.place
+        start = self.offset
         while self.peek().isascii() and self.peek().isdigit():
-            self.place += 1
-        digits = self.text[start : self.place].lstrip("0") or "0"
-        found = None if self.place == start else int(digits[:20])
+            self.offset += 1
+        digits = self.text[start : self.offset].lstrip("0") or "0"
+        found = None if self.offset == start else int(digits[:20])
         if skip:
             self.skip_ignored()
         return found
 
     def repeat(self, part: Part, least: int, most: int | None, mode: Mode) -> Node:
-        return Repeat(self.settled(part), least, most, mode)
+        return Repeat(self.as_node(part), least, most, mode)
 
     # Lexing.
 
     def peek(self, ahead: int = 0) -> str:
         """Return the character `ahead` characters from here, "" after the end."""
-        return self.text[self.place + ahead : self.place + ahead + 1]
+        return self.text[self.offset + ahead : self.offset + ahead + 1]
 
     def take(self, what: str) -> bool:
         """Read the text and return True, or return False and stay."""
-        found = self.text.startswith(what, self.place)
-        self.place += len(what) if found else 0
+        found = self.text.startswith(what, self.offset)
+        self.offset += len(what) if found else 0
         return found
 
     def take_hex(self, least: int, most: int) -> str | None:
         """Read `least` to `most` hexadecimal digits, or return None and stay."""
-        stop = self.place
-        while stop < len(self.text) and stop - self.place < most and self.text[stop] in _HEX:
+        stop = self.offset
+        while stop < len(self.text) and stop - self.offset < most and self.text[stop] in _HEX:
             stop += 1
-        if stop - self.place < least:
+        if stop - self.offset < least:
             return None
-        digits = self.text[self.place : stop]
-        self.place = stop
+        digits = self.text[self.offset : stop]
+        self.offset = stop
         return digits
 
     def escaped(self, letter: str) -> str | None:
@@ -326,10 +330,10 @@ class PatternReader(ABC):
 
     def property_text(self, start: int) -> str:
         """Read the name of a property up to the closing brace."""
-        stop = self.text.find("}", self.place)
+        stop = self.text.find("}", self.offset)
         if stop < 0:
             raise self.wrong("unclosed property name", start)
-        name, self.place = self.text[self.place : stop], stop + 1
+        name, self.offset = self.text[self.offset : stop], stop + 1
         return name
 
     # Shorthands that become lookarounds.
@@ -346,16 +350,16 @@ class PatternReader(ABC):
 
     # Errors.
 
-    def wrong(self, what: str, place: int | None = None, fix: str = "") -> BadTokenizer:
-        return BadTokenizer(self._message(what, place, fix))
+    def wrong(self, what: str, offset: int | None = None, fix: str = "") -> BadTokenizer:
+        return BadTokenizer(self._message(what, offset, fix))
 
     def unsupported(
-        self, what: str, place: int, fix: str = "Use a pattern without it, or a named pattern."
+        self, what: str, offset: int, fix: str = "Use a pattern without it, or a named pattern."
     ) -> UnsupportedPattern:
-        return UnsupportedPattern(self._message(f"{what} is not supported", place, fix))
+        return UnsupportedPattern(self._message(f"{what} is not supported", offset, fix))
 
-    def _message(self, what: str, place: int | None, fix: str) -> str:
-        at = self.place if place is None else place
+    def _message(self, what: str, offset: int | None, fix: str) -> str:
+        at = self.offset if offset is None else offset
         found = shown(self.text, 80)
         if (part := shown(self.text[at : at + 12])) != found:
             found = f"{part} in {found}"

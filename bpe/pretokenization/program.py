@@ -1,12 +1,12 @@
-"""A syntax tree as a graph of steps, and when a way through it succeeds.
+"""A syntax tree as a graph of steps, and the conditions under which a step succeeds.
 
-A step either takes one character or chooses, in the order of preference, between others (Thompson's construction).
-Whether a step can reach the end of its pattern from a place of the text depends on what stands to the right of it
-only; `Program.step_back` computes that from right to left, for all steps at once, as a set of steps: the *right
-context* of the place. With it a walk from left to right needs no backtracking: at each choice it takes the first
-option that can succeed (Frisch and Cardelli, "Greedy regular expression matching", 2004).
+A step consumes one character or chooses between other steps in order of preference (Thompson's construction). Whether
+a step can reach the end of its pattern only depends on the text to its right. `Program.step_back` computes the set of
+successful steps from right to left: the *right context* of a position. With it, matching from left to right needs no
+backtracking, because each choice takes the first option that succeeds (Frisch and Cardelli, "Greedy regular expression
+matching", 2004).
 
-What must match up to a place (behind it) is told by a *left context*, a state that goes along from left to right.
+Lookbehinds are evaluated by a *left context*, a state that is updated from left to right.
 """
 
 from __future__ import annotations
@@ -29,31 +29,35 @@ from bpe.pretokenization.syntax import (
     TextStart,
 )
 
-MOST_STEPS: Final = 4_000
-# Looks at steps: of a pattern that needs more, a process would be busy for longer than a user waits.
-MOST_LOOKS: Final = 500_000
+MAX_STEPS: Final = 4_000
+# Evaluated steps; a pattern that needs more would take too long to compile.
+MAX_LOOKS: Final = 500_000
 
-# What the right context is where no character is left.
+# The right context at the end of the text.
 END: Final = -1
-# The bit of the left context that is set where nothing lies before; the others tell of the bodies of looks behind.
+# The bit of the left context for the start of the text; the other bits are for bodies of lookbehinds.
 AT_START: Final = 0
 
 
 class NotBoundedError(Exception):
-    """The stages ask for more states, or more work, than an automaton has."""
+    """The stages need more states or more work than an automaton supports."""
 
 
 @dataclass
 class Step:
-    """kind: what it does; then: the step behind it.
+    """A step of a program. then: the next step. kind:
 
-    take: one character of `points`. choose: the first of `options` that can succeed. look: whether the steps from
-    `body` on can reach their `accept`. atomic_end: where the body of atomic group `scope` ends. behind: whether bit
-    `number` of the left context is set. end: whether no character is left. accept: the end of a pattern.
+    - take: consumes one character of `points`
+    - choose: continues with the first of `options` that succeeds
+    - look: tests whether the steps from `body` reach their `accept`
+    - atomic_end: ends the body of atomic group `scope`
+    - behind: tests bit `number` of the left context
+    - end: tests for the end of the text
+    - accept: ends a pattern
     """
 
     kind: str
-    scope: int  # the innermost atomic group, look or pattern that it is in
+    scope: int  # the innermost enclosing atomic group, lookaround or pattern
     then: int = -1
     points: CodePoints = field(default_factory=CodePoints)
     options: tuple[int, ...] = ()
@@ -63,17 +67,19 @@ class Step:
 
 
 class Program:
-    """The steps of one pattern. `takers` are those that take a character, by which right contexts are numbered."""
+    """The steps of one pattern. takers: the steps that consume a character; right contexts have a bit for each."""
 
     def __init__(self, tree: Node) -> None:
         self.steps: list[Step] = []
-        self.scope_parent: list[int] = []  # of an atomic group, the scope around it; -1: a pattern or a look
+        self.scope_parent: list[
+            int
+        ] = []  # the enclosing scope of an atomic group; -1: a pattern or a lookaround
         self.left_bodies: list[Node] = []
-        self.asks_for_start = False  # whether it makes a difference that nothing lies before
+        self.asks_for_start = False  # whether matches depend on the start of the text
         self._looks = 0
         self.start = self._pattern(tree)
         self.takers = [i for i, step in enumerate(self.steps) if step.kind == "take"]
-        # A bit for each taker and each scope that it is in, up to that of its pattern: whether it succeeds there.
+        # One bit per taker and enclosing scope: whether the taker succeeds in it.
         self.bit_of: dict[tuple[int, int], int] = {}
         for taker in self.takers:
             for scope in self.scopes_around(self.steps[taker].scope):
@@ -85,12 +91,12 @@ class Program:
             scopes.append(self.scope_parent[scopes[-1]])
         return scopes
 
-    # -- building, from the end of the pattern to its start
+    # -- construction, from the end of the pattern to its start
 
     def _add(self, step: Step) -> int:
-        if len(self.steps) >= MOST_STEPS:
+        if len(self.steps) >= MAX_STEPS:
             raise UnsupportedPattern(
-                f"pattern: more than {MOST_STEPS} steps once its repeats are expanded. Use smaller repeats."
+                f"pattern: more than {MAX_STEPS} steps once its repeats are expanded. Use smaller repeats."
             )
         self.steps.append(step)
         return len(self.steps) - 1
@@ -104,7 +110,7 @@ class Program:
         return self._build(tree, scope, self._add(Step("accept", scope)))
 
     def _build(self, tree: Node, scope: int, then: int) -> int:
-        """The first of the steps that match `tree` and go on with `then`."""
+        """Add the steps of `tree`, followed by `then`, and return the first."""
         match tree:
             case Characters(points):
                 return self._add(Step("take", scope, then, points=points))
@@ -162,22 +168,22 @@ class Program:
     # -- right contexts
 
     def succeeds(self, step: int, scope: int, right: int, left: int, passed: Iterable[int] = ()) -> bool:
-        """Whether the steps from `step` on reach the end of `scope` at a place with these contexts.
+        """Return whether `step` reaches the end of `scope` with these contexts.
 
-        passed: choices that led here from the same place; a loop does not come to itself without taking a character.
+        passed: choices already made at this position; an iteration of a loop must consume a character.
         """
         return self._succeeds(step, scope, right, left, {(choice, scope): False for choice in passed})
 
     def matches(self, start: int, right: int, left: int) -> bool:
-        """The same of a whole pattern: that of this program, or the body of a look."""
+        """Return whether the pattern, or the body of a lookaround, that begins with `start` matches."""
         return self.succeeds(start, self.scopes_around(self.steps[start].scope)[-1], right, left)
 
     def _succeeds(
         self, number: int, scope: int, right: int, left: int, known: dict[tuple[int, int], bool]
     ) -> bool:
         self._looks += 1
-        if self._looks > MOST_LOOKS:
-            raise NotBoundedError(f"more than {MOST_LOOKS:,} steps to evaluate")
+        if self._looks > MAX_LOOKS:
+            raise NotBoundedError(f"more than {MAX_LOOKS:,} steps to evaluate")
         step = self.steps[number]
         match step.kind:
             case "take":
@@ -188,7 +194,7 @@ class Program:
                 return True
             case "choose":
                 if (number, scope) not in known:
-                    known[number, scope] = False  # while it is looked at
+                    known[number, scope] = False  # during the evaluation
                     chosen: Iterable[int] = step.options
                     if step.scope != scope:
                         first = next(
@@ -200,7 +206,7 @@ class Program:
         return self.holds(step, right, left) and self._succeeds(step.then, scope, right, left, known)
 
     def holds(self, step: Step, right: int, left: int) -> bool:
-        """Whether the condition that a step is holds; of those that are none it does."""
+        """Return whether the condition of a step holds; True for other steps."""
         match step.kind:
             case "look":
                 return self.matches(step.body, right, left) != step.negated
@@ -211,7 +217,7 @@ class Program:
         return True
 
     def follow(self, number: int, right: int, left: int) -> int:
-        """The taker, or `accept`, that a successful walk from step `number` comes to next."""
+        """Return the next taker or `accept` on the successful path from step `number`."""
         passed: list[int] = []
         while True:
             step = self.steps[number]
@@ -225,7 +231,10 @@ class Program:
                 number = step.then
 
     def step_back(self, taken: frozenset[int], right: int, left: int) -> int:
-        """The right context before a character that the steps in `taken` take; right, left: those behind it."""
+        """Return the right context before a character.
+
+        taken: steps that accept the character. right, left: contexts after it.
+        """
         bits = 0
         for taker in taken:
             step = self.steps[taker]

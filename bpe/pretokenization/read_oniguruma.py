@@ -18,7 +18,7 @@ from bpe.pretokenization.oniguruma_folding import first_folded, several_in
 from bpe.pretokenization.pattern_reader import (
     ANY,
     NEWLINE,
-    Letters,
+    LiteralText,
     Mode,
     Part,
     PatternReader,
@@ -88,25 +88,27 @@ class _OnigurumaReader(PatternReader):
         count = 0
         while True:
             self.skip_ignored()
-            place = self.place
+            offset = self.offset
             is_interval = self.peek() == "{"
             bounds = self.operator() or self.interval(skip=False)
             if bounds is None:
                 return part
             if is_anchor(part):
-                raise self.wrong("nothing to repeat", place)
+                raise self.wrong("nothing to repeat", offset)
             count += 1
-            part = self._repeated_once(part, *bounds, is_interval, place)
+            part = self._repeated_once(part, *bounds, is_interval, offset)
 
-    def _repeated_once(self, part: Part, least: int, most: int | None, is_interval: bool, place: int) -> Part:
+    def _repeated_once(
+        self, part: Part, least: int, most: int | None, is_interval: bool, offset: int
+    ) -> Part:
         if max(least, most or 0) > _GREATEST_REPEAT:
-            raise self.wrong(f"repeat of more than {_GREATEST_REPEAT:,} times", place)
+            raise self.wrong(f"repeat of more than {_GREATEST_REPEAT:,} times", offset)
         mode: Mode = "greedy"
         if is_interval and most is not None and most < least:
             least, most, mode = most, least, "possessive"
         elif not is_interval and self.take("+"):
             mode = "possessive"
-        elif not (is_interval and "," not in self.text[place : self.place]) and self.take("?"):
+        elif not (is_interval and "," not in self.text[offset : self.offset]) and self.take("?"):
             mode = "lazy"
         if least == most == 1:
             return part
@@ -114,7 +116,7 @@ class _OnigurumaReader(PatternReader):
 
     # Literal text.
 
-    def settled_letters(self, letters: Letters) -> Node:
+    def literal_node(self, letters: LiteralText) -> Node:
         if not letters.any_case:
             return _one_or_all([Characters(CodePoints.of(each)) for each in letters.text])
         nodes: list[Node] = []
@@ -141,8 +143,8 @@ class _OnigurumaReader(PatternReader):
             return self.line_end()
         return self._letters(character)
 
-    def _letters(self, text: str) -> Letters:
-        return Letters(text, "i" in self.flags)
+    def _letters(self, text: str) -> LiteralText:
+        return LiteralText(text, "i" in self.flags)
 
     def look_body(self, start: int, behind: bool) -> Node:
         flags = self.flags
@@ -158,14 +160,14 @@ class _OnigurumaReader(PatternReader):
         sign = True
         while True:
             letter = self.peek()
-            self.place += 1
+            self.offset += 1
             if letter == "-":
                 sign = False
             elif letter and letter in _FLAGS:
                 flags = flags | {letter} if sign else flags - {letter}
             elif letter and letter in _OTHER_FLAGS:
                 raise self.unsupported(f"flag {letter}", start)
-            elif letter and letter in ":)" and self.place > start + 3:
+            elif letter and letter in ":)" and self.offset > start + 3:
                 break
             else:
                 raise self.wrong("unknown group or flag", start)
@@ -175,7 +177,7 @@ class _OnigurumaReader(PatternReader):
         else:
             with self.nested(start):
                 part = self.alternatives()
-        node = self.settled(part)
+        node = self.as_node(part)
         self.flags = before
         return _enclosed(node)
 
@@ -213,7 +215,7 @@ class _OnigurumaReader(PatternReader):
         if letter in "xo" and self.peek() == "{":
             return self._braced_code_point(letter, start)
         if (letter == "x" and self.peek()) or letter in _OCTAL_DIGITS:
-            self.place = start
+            self.offset = start
             return self._byte_character(start)
         if letter == "c" or (letter == "C" and self.take("-")):
             return self._control(start)
@@ -226,13 +228,13 @@ class _OnigurumaReader(PatternReader):
     def _braced_code_point(self, letter: str, start: int) -> str:
         """Read a code point in braces. Without a digit, the letter is literal."""
         base, digits = (16, _HEX_DIGITS) if letter == "x" else (8, _OCTAL_DIGITS)
-        first = self.place + 1
+        first = self.offset + 1
         stop = first
         while self.text[stop : stop + 1] and self.text[stop] in digits:
             stop += 1
         if stop == first:
             return letter
-        self.place = stop
+        self.offset = stop
         if self.peek() in (" ", "\n"):
             raise self.unsupported("list of code points", start)
         if stop - first > 11 or not self.take("}"):
@@ -245,7 +247,7 @@ class _OnigurumaReader(PatternReader):
         length = 1 + (value >= 0xC0) + (value >= 0xE0) + (value >= 0xF0)
         values = [value]
         while len(values) < length:
-            if not (self.text.startswith("\\x", self.place) or self.peek(1) in tuple(_OCTAL_DIGITS)):
+            if not (self.text.startswith("\\x", self.offset) or self.peek(1) in tuple(_OCTAL_DIGITS)):
                 raise self.wrong("incomplete bytes of a character", start)
             values.append(self._byte(start))
         try:
@@ -256,11 +258,11 @@ class _OnigurumaReader(PatternReader):
     def _byte(self, start: int) -> int:
         if self.take("\\x"):
             return int(self.take_hex(0, 2) or "0", 16)
-        self.place += 1
-        first = self.place
-        while self.place - first < 3 and self.peek() and self.peek() in _OCTAL_DIGITS:
-            self.place += 1
-        value = int(self.text[first : self.place] or "0", 8)
+        self.offset += 1
+        first = self.offset
+        while self.offset - first < 3 and self.peek() and self.peek() in _OCTAL_DIGITS:
+            self.offset += 1
+        value = int(self.text[first : self.offset] or "0", 8)
         if value > 255:
             raise self.wrong("octal number of more than one byte", start)
         return value
@@ -269,7 +271,7 @@ class _OnigurumaReader(PatternReader):
         letter = self.peek()
         if letter in ("", "\\"):
             raise self.unsupported("control character", start)
-        self.place += 1
+        self.offset += 1
         return "\x7f" if letter == "?" else self.scalar(ord(letter) & 0x9F, start)
 
     def _property(self, negated: bool, start: int, in_class: bool) -> CodePoints:
@@ -296,8 +298,8 @@ class _OnigurumaReader(PatternReader):
 
     def _class(self) -> tuple[CodePoints, bool]:
         """Parse a class and return (its points, whether it is negated), like prs_cc of regparse.c."""
-        start = self.place
-        self.place += 1
+        start = self.offset
+        self.offset += 1
         negated = self.take("^")
         union: list[CodePoints] = []
         joined: CodePoints | None = None
@@ -348,7 +350,7 @@ class _OnigurumaReader(PatternReader):
             with self.nested(start):
                 points, negated = self._class()
             return _Item("class", ~points if negated else points)
-        self.place += 1
+        self.offset += 1
         if character == "]" and not (is_first and self._another_bracket()):
             if is_first:
                 raise self.wrong("empty class", start)
@@ -356,15 +358,15 @@ class _OnigurumaReader(PatternReader):
         if character == "&" and self.take("&"):
             return _Item("and")
         if character == "-" and state == "value":
-            if self.peek() != "]" and not self.text.startswith("&&", self.place):
+            if self.peek() != "]" and not self.text.startswith("&&", self.offset):
                 return _Item("range")
         elif character == "\\":
-            place = self.place - 1
+            offset = self.offset - 1
             letter = self.peek()
             if not letter:
                 raise self.wrong("backslash at the end of the pattern", start)
-            self.place += 1
-            found = self._common_escape(letter, place, in_class=True)
+            self.offset += 1
+            found = self._common_escape(letter, offset, in_class=True)
             return (
                 _Item("set", found)
                 if isinstance(found, CodePoints)
@@ -374,29 +376,29 @@ class _OnigurumaReader(PatternReader):
 
     def _another_bracket(self) -> bool:
         """Return whether an unescaped `]` follows."""
-        place = self.place
-        while place < len(self.text):
-            if self.text[place] == "]":
+        offset = self.offset
+        while offset < len(self.text):
+            if self.text[offset] == "]":
                 return True
-            place += 2 if self.text[place] == "\\" else 1
+            offset += 2 if self.text[offset] == "\\" else 1
         return False
 
     def _is_posix(self) -> bool:
-        if not self.text.startswith("[:", self.place):
+        if not self.text.startswith("[:", self.offset):
             return False
-        stop = self.text.find(":", self.place + 2)
-        name = self.text[self.place + 2 : stop] if stop >= 0 else ""
+        stop = self.text.find(":", self.offset + 2)
+        name = self.text[self.offset + 2 : stop] if stop >= 0 else ""
         return self.text.startswith(":]", stop) and bool(name) and name.removeprefix("^").isalpha()
 
     def _posix(self) -> CodePoints:
-        start = self.place
-        self.place += 2
+        start = self.offset
+        self.offset += 2
         negated = self.take("^")
-        stop = self.text.index(":", self.place)
-        points = named("oniguruma", f"[:{self.text[self.place : stop]}:]")
+        stop = self.text.index(":", self.offset)
+        points = named("oniguruma", f"[:{self.text[self.offset : stop]}:]")
         if points is None:
             raise self.wrong("unknown POSIX bracket", start)
-        self.place = stop + 2
+        self.offset = stop + 2
         return ~points if negated else points
 
 

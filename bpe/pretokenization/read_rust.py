@@ -17,7 +17,7 @@ from bpe.pretokenization.pattern_reader import (
     ANY,
     EMPTY,
     NEWLINE,
-    Letters,
+    LiteralText,
     Mode,
     Part,
     PatternReader,
@@ -83,7 +83,7 @@ class _RustReader(PatternReader):
         super().__init__(expression)
         self._joined_in_class = 0
 
-    def settled_letters(self, letters: Letters) -> Node:
+    def literal_node(self, letters: LiteralText) -> Node:
         nodes = tuple(
             Characters(self._folded(CodePoints.of(each), letters.any_case)) for each in letters.text
         )
@@ -95,15 +95,15 @@ class _RustReader(PatternReader):
 
     def repeated(self, part: Part) -> Part:
         self.skip_ignored()
-        place = self.place
+        offset = self.offset
         bounds = self.operator() or self.interval(skip=True)
         if bounds is None:
             return part
         least, most = bounds
         if part == EMPTY or isinstance(part, Look):
-            raise self.wrong("nothing to repeat", place)
+            raise self.wrong("nothing to repeat", offset)
         if most is not None and most < least:
-            raise self.wrong("maximum of the repeat is below its minimum", place)
+            raise self.wrong("maximum of the repeat is below its minimum", offset)
         self.skip_ignored()
         is_lazy = self.take("?") != ("U" in self.flags)
         mode: Mode = "lazy" if is_lazy else "greedy"
@@ -120,7 +120,7 @@ class _RustReader(PatternReader):
             return self.line_start() if "m" in self.flags else TextStart()
         if character == "$":
             return self.line_end() if "m" in self.flags else TextEnd()
-        return Letters(character, "i" in self.flags)
+        return LiteralText(character, "i" in self.flags)
 
     def top_class(self) -> Node:
         self._joined_in_class = 0
@@ -135,7 +135,7 @@ class _RustReader(PatternReader):
         while True:
             self.skip_ignored()
             letter = self.peek()
-            self.place += 1
+            self.offset += 1
             if letter == "-" and sign:
                 sign = False
             elif letter == "u" and sign:
@@ -183,7 +183,7 @@ class _RustReader(PatternReader):
         self.skip_ignored()
         if self.peek() != "{" or self.peek(1).isdigit() or self.peek(1) == ",":
             return self.word(negated=letter == "B")
-        self.place += 1
+        self.offset += 1
         name = self.property_text(start)
         word = Characters(required("rust", "\\w"))
         halves: dict[str, Node] = {
@@ -204,7 +204,7 @@ class _RustReader(PatternReader):
         word = Characters(required("rust", "\\w"))
         return Sequence((Look(word, behind=True), Look(word, negated=True)))
 
-    def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | Letters:
+    def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | LiteralText:
         """Parse the rest of an escape after its letter."""
         if letter in "dswDSW":
             points = required("rust", "\\" + letter.lower())
@@ -218,14 +218,14 @@ class _RustReader(PatternReader):
         if letter in _DIGITS:
             raise self.wrong(f"unknown escape in a class, \\{letter}", start)
         if letter == "b":
-            return Letters("\b", False)
+            return LiteralText("\b", False)
         if control := self.escaped(letter):
-            return Letters(control, False)
+            return LiteralText(control, False)
         if letter.isascii() and letter.isalpha() and not (in_class and letter in _LITERAL_IN_CLASS):
             raise self.wrong(f"unknown escape, \\{letter}", start)
-        return Letters(letter, False)
+        return LiteralText(letter, False)
 
-    def _hexadecimal(self, digits: int, start: int) -> Letters:
+    def _hexadecimal(self, digits: int, start: int) -> LiteralText:
         self.skip_ignored()
         found = self.take_hex(digits, digits)
         if found is None and self.take("{"):
@@ -234,7 +234,7 @@ class _RustReader(PatternReader):
                 found = None
         if found is None:
             raise self.wrong("escape must be followed by hexadecimal digits", start)
-        return Letters(self.scalar(int(found, 16), start), "i" in self.flags)
+        return LiteralText(self.scalar(int(found, 16), start), "i" in self.flags)
 
     def _property(self, negated: bool, start: int, in_class: bool) -> CodePoints:
         if self.take("{"):
@@ -243,7 +243,7 @@ class _RustReader(PatternReader):
                 negated, text = not negated, text[1:]
         else:
             text = self.peek()
-            self.place += 1
+            self.offset += 1
         name = _normalized(text)
         if "!=" in text:
             negated = not negated
@@ -259,8 +259,8 @@ class _RustReader(PatternReader):
 
     def _class(self) -> CodePoints:
         """Parse a class, like the AST parser of regex-syntax."""
-        start = self.place
-        self.place += 1
+        start = self.offset
+        self.offset += 1
         negated = self.take("^")
         union: list[CodePoints] = []
         while self.take("-"):
@@ -279,10 +279,10 @@ class _RustReader(PatternReader):
                     with self.nested(start):
                         posix = self._class()
                 union.append(posix)
-            elif character == "]" or self.text.startswith(("&&", "--", "~~"), self.place):
+            elif character == "]" or self.text.startswith(("&&", "--", "~~"), self.offset):
                 joined = self._combined(joined, operation, CodePoints.union(union))
                 operation, union = character, []
-                self.place += 1 if character == "]" else 2
+                self.offset += 1 if character == "]" else 2
                 if character == "]":
                     points = self._folded(joined)
                     return ~points if negated else points
@@ -298,42 +298,42 @@ class _RustReader(PatternReader):
         return left - right if operation == "-" else (left | right) - (left & right)
 
     def _range_or_item(self, start: int) -> CodePoints:
-        place = self.place
+        offset = self.offset
         first = self._item()
         if self.peek() != "-" or self.peek(1) in ("]", "-", ""):
             return CodePoints.of(first) if isinstance(first, str) else first
-        self.place += 1
+        self.offset += 1
         last = self._item()
         if not isinstance(first, str) or not isinstance(last, str):
-            raise self.wrong("range must go from a character to a character", place)
+            raise self.wrong("range must go from a character to a character", offset)
         if first > last:
-            raise self.wrong("range must be ascending", place)
+            raise self.wrong("range must be ascending", offset)
         return CodePoints.of((ord(first), ord(last) + 1))
 
     def _item(self) -> str | CodePoints:
-        start = self.place
+        start = self.offset
         if not self.take("\\"):
-            self.place += 1
+            self.offset += 1
             return self.text[start]
         letter = self.peek()
         if not letter:
             raise self.wrong("backslash at the end of the pattern", start)
-        self.place += 1
+        self.offset += 1
         found = self._common_escape(letter, start, in_class=True)
-        return found.text if isinstance(found, Letters) else found
+        return found.text if isinstance(found, LiteralText) else found
 
     def _posix(self) -> CodePoints | None:
         """Parse a POSIX bracket, or return None and stay."""
-        start = self.place
+        start = self.offset
         if self.take("[:"):
             negated = self.take("^")
-            stop = self.text.find(":]", self.place)
-            points = _POSIX.get(self.text[self.place : stop]) if stop >= 0 else None
+            stop = self.text.find(":]", self.offset)
+            points = _POSIX.get(self.text[self.offset : stop]) if stop >= 0 else None
             if points is not None:
-                self.place = stop + 2
+                self.offset = stop + 2
                 folded = self._folded(points)
                 return ~folded if negated else folded
-        self.place = start
+        self.offset = start
         return None
 
 

@@ -1,8 +1,8 @@
-"""The automaton of UnicodeScripts: a piece starts at a character whose script is not that of the last one that has any.
+"""The automaton of UnicodeScripts: a piece starts where the script changes.
 
-Characters without a script belong to the piece before; where there is none they are dropped. The state is the last
-script. One that also told whether a piece starts would have more states than there are, so it goes back (`two_way`),
-though nothing hangs on what is to the right.
+Characters without a script belong to the piece before them, and are dropped at the start of a text. The state is the
+last script. Adding actions to the states would exceed the limit of 256 states, so this is a bimachine (`two_way`),
+although no boundary depends on the text to its right.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bpe.pretokenization.unicode_tables import scripts
 
 
 def script_runs() -> TwoWay:
-    """State 0: at the start, 1: in what is dropped, 2 + n: in script n. The last class is that of no script."""
+    """States: 0 at the start, 1 in dropped text, 2 + n in script n. The last class has no script."""
     known = scripts()
     none = len(known)
     classes = Classes((*known, ~CodePoints.union(known)))

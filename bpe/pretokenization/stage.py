@@ -1,7 +1,7 @@
-"""One splitting of pieces, as a machine that knows what stands to the right.
+"""One split of pieces, as a state machine with unbounded lookahead.
 
-Places lie between characters. At each, `Stage.resolve` says from the state that the walk from the left has come to,
-and from the right context, which way the next character goes and whether a piece starts there.
+Positions are between characters. `Stage.resolve` decides at a position whether a piece starts there and which step
+consumes the next character. It needs the state after the text to the left, and the right context of the position.
 """
 
 from __future__ import annotations
@@ -18,32 +18,29 @@ from bpe.pretokenization.program import END, Program
 from bpe.pretokenization.syntax import Node
 
 SEARCHING: Final = -1  # not in a match
-SKIPPING: Final = -2  # in a piece that a stage before dropped
+SKIPPING: Final = -2  # in a piece that an earlier stage dropped
 
 
 @dataclass(frozen=True)
 class Where:
-    """The walk's state at a place: the step to go on with, in which kind of segment it is, what lies before."""
+    """The state at a position: the next step, the kind of the current segment and the left context."""
 
     step: int
     in_match: bool | None  # None: at the start of the text
     left: LeftState
 
 
-class Turn(NamedTuple):
-    """What a place is: whether a piece starts there and is dropped, and which step takes the next character."""
+class Boundary(NamedTuple):
+    """The decision at a position: whether a piece starts, whether it is dropped, and the next step."""
 
     starts: bool
     drops: bool
-    taker: int  # SEARCHING: it lies between matches; SKIPPING: in a dropped piece
+    taker: int  # step for the next character; SEARCHING: between matches; SKIPPING: in a dropped piece
     in_match: bool
 
 
 class Stage:
-    """A pattern, what becomes of its matches, and of which characters it tells apart.
-
-    drop_gaps: text between matches is dropped, as errors for the reader of the pieces.
-    """
+    """A pattern and the behavior for its matches, as in `components.Split`."""
 
     def __init__(
         self,
@@ -64,33 +61,33 @@ class Stage:
         self._taken = cache(self._takers_of)
 
     def sets(self) -> list[CodePoints]:
-        """The sets of characters that are told apart."""
+        """Return the sets of characters that the stage distinguishes."""
         program = self._program
         return [program.steps[taker].points for taker in program.takers] + self._left.sets()
 
-    def advance(self, where: Where, turn: Turn, character: int) -> Where:
-        """The state behind a character, of which a code point stands for its class."""
-        if turn.taker == SKIPPING:
+    def advance(self, where: Where, boundary: Boundary, character: int) -> Where:
+        """Return the state after a class, given by one of its code points."""
+        if boundary.taker == SKIPPING:
             return where
-        step = SEARCHING if turn.taker == SEARCHING else self._program.steps[turn.taker].then
-        return Where(step, turn.in_match, self._left.step(where.left, character))
+        step = SEARCHING if boundary.taker == SEARCHING else self._program.steps[boundary.taker].then
+        return Where(step, boundary.in_match, self._left.step(where.left, character))
 
     def left_behind(self, left: LeftState, character: int) -> LeftState:
-        """The left context behind a character, of which a code point stands for its class."""
+        """Return the left context after a class, given by one of its code points."""
         return self._left.step(left, character)
 
     def _back(self, character: int, left: LeftState, right: int) -> int:
-        """The right context before a character; left and right: the contexts behind it."""
+        """Return the right context before a character from the contexts after it."""
         return self._program.step_back(self._taken(character), right, left.bits)
 
     def _takers_of(self, character: int) -> frozenset[int]:
         program = self._program
         return frozenset(taker for taker in program.takers if character in program.steps[taker].points)
 
-    def _resolve(self, where: Where, right: int) -> Turn | None:
-        """The turn of a place; None if the walk would not have come there with this to its right."""
+    def _resolve(self, where: Where, right: int) -> Boundary | None:
+        """Return the decision at a position, or None if the state is impossible with this right context."""
         if where.step == SKIPPING:
-            return Turn(False, False, SKIPPING, False)
+            return Boundary(False, False, SKIPPING, False)
         program, left = self._program, where.left.bits
         if where.step != SEARCHING:
             scopes = program.scopes_around(program.steps[where.step].scope)
@@ -98,13 +95,13 @@ class Stage:
                 return None
             taker = program.follow(where.step, right, left)
             if program.steps[taker].kind == "take":
-                return Turn(False, False, taker, True)
+                return Boundary(False, False, taker, True)
             where = replace(where, step=SEARCHING)
             ended = True
         else:
             ended = False
         if right == END:
-            return Turn(False, False, SEARCHING, False)
+            return Boundary(False, False, SEARCHING, False)
         taker = SEARCHING
         empty = False
         if program.matches(program.start, right, left):
@@ -119,11 +116,14 @@ class Stage:
                     )
         in_match = taker != SEARCHING
         if where.in_match is False and not in_match and not empty:
-            return Turn(False, False, SEARCHING, False)
+            return Boundary(False, False, SEARCHING, False)
         return self._segment(where.in_match, in_match, taker)
 
-    def _segment(self, before: bool | None, in_match: bool, taker: int) -> Turn:
-        """The turn where a match or a gap starts behind one or the other (None: at the start of the text)."""
+    def _segment(self, before: bool | None, in_match: bool, taker: int) -> Boundary:
+        """Return the decision at the start of a match or gap.
+
+        before: whether the previous segment is a match; None at the start of the text.
+        """
         counts, counted = in_match != self._invert, before is not None and before != self._invert
         starts = True
         if before is not None:
@@ -134,4 +134,4 @@ class Stage:
             elif self._behavior == "Contiguous":
                 starts = counts != counted
         drops = (self._behavior == "Removed" and counts) or (self._gaps_are_errors and not in_match)
-        return Turn(starts, drops, taker, in_match)
+        return Boundary(starts, drops, taker, in_match)

@@ -1,8 +1,8 @@
-"""An automaton as the core runs it: tables of bytes.
+"""The tables that the core uses to run an automaton.
 
-What is due behind a character becomes part of the state that follows, so that a row of states tells where pieces
-start. The states come in groups by what is due: a start one character before, that and one here, one here, nothing,
-and all else.
+The actions after a character are part of the next state, so the sequence of states determines where pieces start.
+States are ordered by their actions: a start one character before, that and a start here, a start here, no action, and
+all other actions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, Start
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.code_points import END
-from bpe.pretokenization.ways import NotBoundedError
+from bpe.pretokenization.transitions import NotBoundedError
 
-ROW: Final = 256  # entries of a class; state numbers are bytes
+ROW: Final = 256  # entries per class; state numbers are bytes
 _PAGE: Final = 64
 _HERE: Final = Start(1, 0, False)
 _BEFORE: Final = Start(2, 0, False)
-# What is due in the states of each group but the last.
+# The actions of each group of states except the last.
 GROUPS: Final = (
     Actions((_BEFORE,), ()),
     Actions((_HERE, _BEFORE), ()),
@@ -34,8 +34,10 @@ GROUPS: Final = (
 
 
 class Border(IntEnum):
-    """Between characters of two classes, whatever lies around them, a text may be CUT; no piece starts there, it is
-    INSIDE of one; or it DEPENDS."""
+    """Whether a text can be cut between characters of two classes in any context.
+
+    CUT: yes. INSIDE: no piece ever starts there. DEPENDS: this depends on the context.
+    """
 
     DEPENDS = 0
     CUT = 1
@@ -44,11 +46,13 @@ class Border(IntEnum):
 
 @dataclass(frozen=True)
 class Back:
-    """What an automaton that goes back has besides (`two_way`).
+    """The additional tables of a bimachine (`two_way`).
 
-    rows: uint16[rows, right contexts], of the place before a character the right context, 0x4000 if a piece starts
-    there and 0x8000 if it is dropped. row_of: uint32[classes + 1, 256], the row by class and state. settled:
-    uint16[256], by state a right context to go back from, or 0xffff. end: the right context where the text ends.
+    rows: uint16[rows, right contexts], right context before a character, | 0x4000 if a piece starts there, | 0x8000 if
+        the piece is dropped.
+    row_of: uint32[classes + 1, 256], row by class and state.
+    settled: uint16[256], by state the right context to start the backward pass from, or 0xffff.
+    end: right context at the end of the text.
     """
 
     rows: NDArray[np.uint16]
@@ -59,11 +63,16 @@ class Back:
 
 @dataclass(frozen=True)
 class Tables:
-    """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
-    character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
-    due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
-    borders: uint8[classes, classes], a `Border` each. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the
-    class of a code point. initial: the state at the start of a text.
+    """The tables of an automaton.
+
+    then: uint8[classes + 1, 256], next state by class and state. The last class is for continuation bytes.
+    group_ends: end of each of GROUPS among the states. Later states have the actions `actions[state - end]`.
+    initial: state at the start of a text.
+    at_end: by state, starts that become certain if the text ends.
+    pending: by state, the oldest pending start.
+    borders: uint8[classes, classes], `Border` values.
+    page_of, pages: uint16[0x110000 / 64] and uint8[pages, 64], class of a code point.
+    back: tables of the backward pass of a bimachine.
     """
 
     then: NDArray[np.uint8]
@@ -79,9 +88,9 @@ class Tables:
 
 
 def tables_of(automaton: Automaton) -> Tables:
-    """The tables; NotBoundedError if states or classes are too many for bytes."""
+    """Return the tables. Raise NotBoundedError if states or classes do not fit into bytes."""
     classes, then, actions = _merged(automaton)
-    # A state of the tables is one of the automaton with what is due behind the character that led there.
+    # A state of the tables is a state of the automaton and the actions of the transition that led to it.
     twins = sorted(
         {(0, NO_ACTIONS)}
         | {
@@ -120,7 +129,7 @@ def _group(due: Actions) -> int:
 
 
 def _merged(automaton: Automaton) -> tuple[Classes, list[list[int]], list[list[Actions]]]:
-    """The automaton with classes that it does not tell apart made one."""
+    """Merge the classes that the automaton does not distinguish."""
     members = alike(
         [list(zip(*rows, strict=True)) for rows in zip(automaton.then, automaton.actions, strict=True)]
     )
@@ -132,7 +141,7 @@ def _merged(automaton: Automaton) -> tuple[Classes, list[list[int]], list[list[A
 
 
 def alike(rows: Sequence[Sequence[Hashable]]) -> list[list[int]]:
-    """The numbers of equal columns together, in the order of the first of each."""
+    """Group the indexes of equal columns, in order of the first index."""
     columns: dict[Hashable, list[int]] = {}
     for number, column in enumerate(zip(*rows, strict=True)):
         columns.setdefault(column, []).append(number)
@@ -140,9 +149,11 @@ def alike(rows: Sequence[Sequence[Hashable]]) -> list[list[int]]:
 
 
 def _borders(then: list[list[int]], actions: list[list[Actions]], automaton: Automaton) -> NDArray[np.uint8]:
-    """A text may be cut if from every state the second character starts a piece and leads where it leads as the first
-    of a text, and if what else it makes certain would be certain, too, did the text end before it. The second one is
-    inside of a piece if from every state it starts none, and no start is pending behind it.
+    """Compute Tables.borders.
+
+    CUT: from every state, the second character starts a piece, leads to the same state as at the start of a text, and
+    makes the same starts certain as the end of the text. INSIDE: from every state, the second character starts no piece
+    and leaves no start pending.
     """
     classes = range(len(then[0]))
     borders = np.full((len(classes), len(classes)), Border.DEPENDS, np.uint8)
@@ -170,7 +181,7 @@ def _older(start: Start) -> Start:
 
 
 def pages_of(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-    """page_of and pages of Tables."""
+    """Return page_of and pages of Tables."""
     class_of = np.zeros(END, np.uint8)
     for number, points in enumerate(classes.sets):
         for start, stop in points.ranges:
@@ -179,38 +190,11 @@ def pages_of(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
 
 
 def pages_of_classes(class_of: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-    """The same of uint8[0x110000], the class of each code point."""
+    """Return page_of and pages for uint8[0x110000], the class of each code point."""
     numbers: dict[bytes, int] = {}
     rows = class_of.tobytes()
     page_of = [
-        numbers.setdefault(rows[place : place + _PAGE], len(numbers)) for place in range(0, END, _PAGE)
+        numbers.setdefault(rows[start : start + _PAGE], len(numbers)) for start in range(0, END, _PAGE)
     ]
     pages = np.frombuffer(b"".join(numbers), np.uint8).reshape(-1, _PAGE)
     return np.array(page_of, np.uint16), pages
-
-
-def starts_of(tables: Tables, text: str) -> list[tuple[int, bool]]:
-    """(where a piece starts, whether it is dropped) in a text, in characters: what the core does, one by one."""
-    state = tables.initial
-    registers = [0] * 4
-    found: set[tuple[int, bool]] = set()
-    place = 0
-
-    def at(start: Start) -> int:
-        return place - start.age if start.age else registers[start.register]
-
-    def add(starts: Sequence[Start]) -> None:
-        found.update((at(start), start.drops) for start in starts)
-
-    for character in text:
-        code_point = ord(character)
-        class_ = tables.pages[tables.page_of[code_point // _PAGE], code_point % _PAGE]
-        state = int(tables.then[class_, state])
-        place += 1
-        group = sum(state >= end for end in tables.group_ends)
-        due = GROUPS[group] if group < len(GROUPS) else tables.actions[state - tables.group_ends[-1]]
-        add(due.certain)
-        for register, value in [(register, at(start)) for register, start in due.registers]:
-            registers[register] = value
-    add(tables.at_end[state])
-    return sorted(found)

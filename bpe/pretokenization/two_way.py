@@ -1,11 +1,10 @@
-"""Stages as an automaton that goes back over what it has read, for those that no bounded memory decides on the way.
+"""Stages as a bimachine: a forward and a backward pass, for patterns whose boundaries depend on distant text.
 
-Where numbers are cut in threes from their end, nothing is certain before the last digit is seen. So this automaton only
-notes by *labels* which right contexts agree on all that was read: those of one label make the same of it. A state with
-one label is *settled*: the starts before it are certain, whatever follows. They are found by going back from there:
-`back` says for a state, a character and the right context behind it which right context there was before it, and
-whether a piece starts there. That takes two passes over a text (a bimachine, after Schützenberger, "A remark on finite
-transducers", 1961).
+For example, a pattern that groups digits in threes from the right cannot cut a number before its last digit. The
+forward pass gives each right context a *label*. Contexts of one label agree on all earlier boundaries. A state with a
+single label is *settled*: the boundaries before it are certain. The backward pass then starts there. `back` maps a
+state, a character and the right context after it to the right context before it, and to the boundary there
+(Schützenberger, "A remark on finite transducers", 1961).
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.ways import Walks, Ways, explored
+from bpe.pretokenization.transitions import Transitions, Walks, explored
 
-MOST_STATES: Final = 256
+MAX_STATES: Final = 256
 
-_State = tuple[tuple[Walks, int, int], ...]  # walks, label and the set of right contexts, a bit each
+_State = tuple[tuple[Walks, int, int], ...]  # states of the stages, label, mask of right contexts
 
 
 class Before(NamedTuple):
-    """Of the place before a character: its right context; whether a piece starts there, and is left out."""
+    """The right context before a character, and whether a piece starts there and is dropped."""
 
     right: int
     starts: bool
@@ -32,9 +31,15 @@ class Before(NamedTuple):
 
 @dataclass(frozen=True)
 class TwoWay:
-    """State 0 is that at the start of a text. Behind a character of class c, state s becomes `then[s][c]`, and
-    `back[s][c][right]` is the place before it. settled: by state, a right context to go back from, or None. labels: by
-    state and right context. end: the right context where no character is left. rights: how many there are."""
+    """A bimachine that starts in state 0.
+
+    then: next state, by state and class.
+    back: position before a character, by state, class and right context after it.
+    settled: by state, the right context to start the backward pass from, or None.
+    labels: by state and right context.
+    end: right context at the end of the text.
+    rights: number of right contexts.
+    """
 
     classes: Classes
     then: list[list[int]]
@@ -45,22 +50,27 @@ class TwoWay:
     rights: int
 
 
-def two_way_of(ways: Ways) -> TwoWay:
-    """The automaton of stages, by the ways over characters; NotBoundedError where it is too large."""
-    first: _State = ((ways.first, 0, ways.rights),)
+def two_way_of(transitions: Transitions) -> TwoWay:
+    """Return the bimachine of stages. Raise NotBoundedError if it is too large."""
+    first: _State = ((transitions.first, 0, transitions.rights),)
     states, then, back = explored(
-        first, ways.classes.examples, lambda state, character: _step(ways, state, character), MOST_STATES
+        first,
+        transitions.classes.examples,
+        lambda state, character: _step(transitions, state, character),
+        MAX_STATES,
     )
     labels = [{right: label for _, label, rights in state for right in _members(rights)} for state in states]
     settled = [next(iter(each)) if len(set(each.values())) == 1 else None for each in labels]
-    return TwoWay(ways.classes, then, back, settled, labels, ways.end, ways.rights.bit_length())
+    return TwoWay(
+        transitions.classes, then, back, settled, labels, transitions.end, transitions.rights.bit_length()
+    )
 
 
-def _step(ways: Ways, state: _State, character: int) -> tuple[_State, dict[int, Before]]:
+def _step(transitions: Transitions, state: _State, character: int) -> tuple[_State, dict[int, Before]]:
     groups: dict[tuple[Walks, tuple[int, bool, bool]], int] = {}
     befores: dict[int, Before] = {}
     for walks, label, rights in state:
-        for way in ways.over(walks, character):
+        for way in transitions.over(walks, character):
             if not rights >> way.before & 1:
                 continue
             key = (way.walks, (label, way.starts, way.drops))
@@ -74,6 +84,6 @@ def _step(ways: Ways, state: _State, character: int) -> tuple[_State, dict[int, 
     return following, befores
 
 
-@lru_cache(maxsize=4096)  # of sets that come again and again
+@lru_cache(maxsize=4096)  # most sets repeat
 def _members(rights: int) -> list[int]:
     return [number for number in range(rights.bit_length()) if rights >> number & 1]

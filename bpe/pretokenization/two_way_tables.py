@@ -1,4 +1,4 @@
-"""An automaton that goes forward and back, as the core runs it: tables of integers."""
+"""The tables that the core uses to run a bimachine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.pretokenization.tables import ROW, Back, Border, Tables, alike, pages_of
+from bpe.pretokenization.transitions import NotBoundedError
 from bpe.pretokenization.two_way import Before, TwoWay
-from bpe.pretokenization.ways import NotBoundedError
 
 _NOT_SETTLED = 0xFFFF
 _STARTS = 0x4000
@@ -15,7 +15,7 @@ _DROPS = 0x8000
 
 
 def two_way_tables_of(automaton: TwoWay) -> Tables:
-    """The tables; NotBoundedError if states or classes are too many for bytes."""
+    """Return the tables. Raise NotBoundedError if states or classes do not fit into bytes."""
     states = len(automaton.then)
     members = alike(
         [
@@ -61,17 +61,17 @@ def two_way_tables_of(automaton: TwoWay) -> Tables:
 
 
 def _row(befores: dict[int, Before], automaton: TwoWay) -> NDArray[np.uint16]:
-    row = np.full(automaton.rights, automaton.end, np.uint16)  # where no text leads is the end as good as any
+    row = np.full(automaton.rights, automaton.end, np.uint16)  # any value works for unreachable contexts
     for right, before in befores.items():
         row[right] = before.right | _STARTS * before.starts | _DROPS * before.drops
     return row
 
 
 def _cuts(automaton: TwoWay, classes: list[int]) -> NDArray[np.bool_]:
-    """Whether a text may be cut between characters of two classes, whatever lies around them.
+    """Return whether a text can be cut between characters of two classes in any context.
 
-    That is so if from every state the second one starts a piece and leads where it leads as the first of a text, and if
-    all that may follow makes the same of the text before as its end would.
+    From every state, the second character must start a piece and lead to the same state as at the start of a text, and
+    every continuation must agree with the end of the text on all earlier boundaries.
     """
     cuts = np.zeros((len(classes), len(classes)), np.bool_)
     for left, left_class in enumerate(classes):

@@ -35,8 +35,8 @@ from bpe.pretokenization.components import (
 )
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.stages import phases_of
-from bpe.pretokenization.tables import Border, Tables, starts_of, tables_of
-from bpe.pretokenization.ways import NotBoundedError, Ways
+from bpe.pretokenization.tables import GROUPS, Border, Tables, tables_of
+from bpe.pretokenization.transitions import NotBoundedError, Transitions
 
 SPELLINGS: dict[Behavior, str] = {
     "Isolated": "isolated",
@@ -57,7 +57,34 @@ ALPHABETS = [
 
 
 def tables(stages: Sequence[Stage]) -> Tables:
-    return tables_of(automaton_of(Ways(stages)))
+    return tables_of(automaton_of(Transitions(stages)))
+
+
+def starts_of(of: Tables, text: str) -> list[tuple[int, bool]]:
+    """Return (start of a piece in characters, whether it is dropped): the core's algorithm, one character at a time."""
+    state = of.initial
+    registers = [0] * 4
+    found: set[tuple[int, bool]] = set()
+    place = 0
+
+    def at(start: Start) -> int:
+        return place - start.age if start.age else registers[start.register]
+
+    def add(starts: Sequence[Start]) -> None:
+        found.update((at(start), start.drops) for start in starts)
+
+    for character in text:
+        code_point = ord(character)
+        class_ = of.pages[of.page_of[code_point // 64], code_point % 64]
+        state = int(of.then[class_, state])
+        place += 1
+        group = sum(state >= end for end in of.group_ends)
+        due = GROUPS[group] if group < len(GROUPS) else of.actions[state - of.group_ends[-1]]
+        add(due.certain)
+        for register, value in [(register, at(start)) for register, start in due.registers]:
+            registers[register] = value
+    add(of.at_end[state])
+    return sorted(found)
 
 
 def pieces(of: Tables, text: str) -> list[str]:
@@ -229,7 +256,7 @@ def test_without_components_a_text_is_one_piece() -> None:
 @pytest.mark.parametrize("expression", [r"\d{1,3}(?=(?:\d{3})*\b)", "a*b|a"])
 def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
     with pytest.raises(NotBoundedError):
-        automaton_of(Ways([Stage(read_oniguruma.read(expression))]))
+        automaton_of(Transitions([Stage(read_oniguruma.read(expression))]))
 
 
 @pytest.mark.parametrize("words", [5, 40])
@@ -260,7 +287,7 @@ def test_pieces_are_left_out_at_the_start_of_every_window() -> None:
 
 
 def test_bytes_that_are_never_cut_apart() -> None:
-    found = _never_cut(automaton_of(Ways([Stage(read_oniguruma.read(r"\d|!"))])), range(128))
+    found = _never_cut(automaton_of(Transitions([Stage(read_oniguruma.read(r"\d|!"))])), range(128))
     assert set(b"abcxyzABC,.?") <= found
     assert not found & set(b"0123456789!")
 

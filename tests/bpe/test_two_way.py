@@ -18,9 +18,9 @@ from bpe.pretokenization.automaton import automaton_of
 from bpe.pretokenization.compiled import core_automaton
 from bpe.pretokenization.components import Behavior
 from bpe.pretokenization.stage import Stage
+from bpe.pretokenization.transitions import NotBoundedError, Transitions
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
-from bpe.pretokenization.ways import NotBoundedError, Ways
 
 THREES = r"\d{1,3}(?=(?:\d{3})*\b)"
 FAR = [THREES, "a*b|a", r"(?:ab|ba|.)+?(?=\s|$)|\s", r"(?:a|aa)+$|(?m:.)"]
@@ -34,7 +34,7 @@ SPELLINGS: dict[Behavior, str] = {
 
 
 def two_way(stages: Sequence[Stage]) -> _core.Automaton:
-    return core_automaton(two_way_tables_of(two_way_of(Ways(stages))))
+    return core_automaton(two_way_tables_of(two_way_of(Transitions(stages))))
 
 
 def spans(automaton: _core.Automaton, data: bytes) -> list[bytes]:
@@ -150,11 +150,11 @@ def test_a_text_may_be_cut_where_it_is_said(behavior: Behavior) -> None:
 
 def test_is_made_where_no_bounded_memory_serves() -> None:
     with pytest.raises(NotBoundedError):
-        automaton_of(Ways([Stage(read_oniguruma.read(THREES))]))
+        automaton_of(Transitions([Stage(read_oniguruma.read(THREES))]))
 
 
 def test_tables_that_lead_nowhere_are_refused() -> None:
-    tables = two_way_tables_of(two_way_of(Ways([Stage(read_oniguruma.read(THREES))])))
+    tables = two_way_tables_of(two_way_of(Transitions([Stage(read_oniguruma.read(THREES))])))
     assert tables.back is not None
     rows, row_of, settled, end = tables.back.rows, tables.back.row_of, tables.back.settled, tables.back.end
     rights = rows.shape[1]

@@ -21,7 +21,7 @@ from targets_tokenizers import tokenizer_documents
 from bpe import BadTokenizer, Tokenizer
 from bpe.formats import huggingface
 from bpe.normalizers import Charsmap, Normalizer
-from bpe.pretokenization import ways
+from bpe.pretokenization import transitions
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
 from flat_tokens.errors import DatasetError
@@ -84,9 +84,9 @@ def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pyte
     expression = r"\p{L}{1,3}(?=a)|\s+(?!\S)|."
     compiled = Pretokenizer((Split(expression, "oniguruma"),)).checked()
     assert compiled.slow_because is None
-    monkeypatch.setattr(ways, "MOST_WALKS", 10)
+    monkeypatch.setattr(transitions, "MAX_WALKS", 10)
     ways_made: list[object] = []
-    monkeypatch.setattr(ways.Ways, "over", lambda *_: ways_made.append(0) or original(*_))
+    monkeypatch.setattr(transitions.Transitions, "over", lambda *_: ways_made.append(0) or original(*_))
     other = Pretokenizer((Split(expression + "|b", "oniguruma"),)).checked()
     assert "more than 10 walks" in str(other.slow_because)
     count = len(ways_made)
@@ -94,7 +94,7 @@ def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pyte
     assert len(ways_made) == count
 
 
-original = ways.Ways.over
+original = transitions.Transitions.over
 
 
 def test_a_header_of_npy_that_is_no_python(tmp_path: Path) -> None:
