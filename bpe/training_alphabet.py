@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, shown
-from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.byte_alphabet import BYTES_BY_CHARACTER, to_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
-from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import BYTES, Pretokens, merges_of, with_products
 from bpe.vocabulary import BYTE_ENTRIES
@@ -100,13 +99,13 @@ class FromAlphabet:
             rule = replace(rule, text_rules=replace(rules, unk_token=None))
         told_apart = _told_apart(rule)
         if not rule.of_text and initial_alphabet is None and limit_alphabet is None:
-            every = tuple(printable_bytes())
+            every = BYTES_BY_CHARACTER
             return FromAlphabet(
                 special_tokens, rule, tuple(every if place & told_apart == place else () for place in _PLACES)
             )
         occurrences, places = _core.count_letters(*counts.arrays, rule.of_text)
         initial = initial_letters(initial_alphabet, limit_alphabet, rule.of_text)
-        order = np.arange(len(occurrences)) if rule.of_text else np.array(printable_bytes())
+        order = np.arange(len(occurrences)) if rule.of_text else np.array(BYTES_BY_CHARACTER)
         kept = occurrences > 0
         kept[initial] = True
         over = 0 if limit_alphabet is None else int(kept.sum()) - limit_alphabet
@@ -229,7 +228,7 @@ class FromAlphabet:
             self._spelled(byte, place)
             for place in _PLACES
             if place & told_apart == place
-            for byte in printable_bytes()
+            for byte in BYTES_BY_CHARACTER
         ]
         return tuple(entry for entry in every if entry not in self._index)
 

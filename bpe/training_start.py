@@ -17,9 +17,9 @@ from bpe import _core
 from bpe.added_tokens import AddedToken
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadTokenizer, NotEnoughMemory
+from bpe.formats.byte_alphabet import BYTES_BY_CHARACTER
 from bpe.parts import Parts, core_components
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import Vocabulary, product
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Bytes, or ids of entries, end to end; where each pretoken ends, how often it occurs: uint64[pretokens].
 Pretokens = tuple["Buffer | NDArray[np.uint32]", NDArray[np.uint64], NDArray[np.uint64]]
 
-BYTES: Final = tuple(bytes([byte]) for byte in printable_bytes())
+BYTES: Final = tuple(bytes([byte]) for byte in BYTES_BY_CHARACTER)
 
 
 class Start(Protocol):

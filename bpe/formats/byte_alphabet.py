@@ -10,6 +10,8 @@ from typing import Final
 
 _PRINTABLE: Final = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS: Final = [byte for byte in range(256) if byte not in _PRINTABLE]
+# In the order of their characters, as Hugging Face tokenizers numbers them.
+BYTES_BY_CHARACTER: Final = (*_PRINTABLE, *_OTHERS)
 
 BYTE_TO_CHARACTER: Final[dict[int, str]] = {
     byte: chr(byte) if byte in _PRINTABLE else chr(0x100 + _OTHERS.index(byte)) for byte in range(256)
