@@ -1,4 +1,4 @@
-"""What each command of `python -m bpe` does with its parsed options; each gives the exit code."""
+"""The commands encode, decode and info. Each takes the parsed options and returns the exit code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def encode(options: Namespace) -> int:
-    """Write the ids of one text, or of the documents of a file of records, each by itself."""
+    """Write the IDs of a text, or of each document in a file of records."""
     from bpe.pretoken_counts.sources import kind_of_source, spooled
     from bpe.pretoken_counts.workspace import Workspace
 
@@ -61,7 +61,7 @@ def encode(options: Namespace) -> int:
 
 
 def _input(options: Namespace) -> Source:
-    """The file, object or stream that is encoded."""
+    """Return the file, object or stream to encode."""
     if options.input == "-":
         return standard_input()
     if is_url(options.input):
@@ -70,13 +70,13 @@ def _input(options: Namespace) -> Source:
             raise BadArgument(f"{shown_url(options.input)}: matches {len(found):,} objects. Name one.")
         return found[0]
     if Path(options.input).is_dir() or not Path(options.input).exists():
-        with open_input(options.input):  # which says what is wrong
+        with open_input(options.input):  # raises the error
             pass
     return Path(options.input)
 
 
 def decode(options: Namespace) -> int:
-    """Write the bytes of ids, in blocks if the decoder allows it, otherwise in one piece."""
+    """Write the bytes of IDs, in blocks if the decoder allows it."""
     _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
     name = _name(options.input)
@@ -96,7 +96,7 @@ def decode(options: Namespace) -> int:
 
 
 def info(options: Namespace) -> int:
-    """Print what the tokenizer or the counts file is."""
+    """Describe a tokenizer or a counts file."""
     check_outputs_apart([("stdout", STANDARD)], tokenizer_files(options))
     path = Path(options.tokenizer)
     facts = describe_counts(path) if is_counts_file(path) else describe(load_tokenizer(options))
@@ -114,7 +114,7 @@ def info(options: Namespace) -> int:
 
 
 def describe(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The facts that `info` prints, by name; texts are printable."""
+    """Return the facts that `info` prints, by name. Texts are printable."""
     from bpe.reports.measuring_encoder import is_measurable
     from bpe.reports.report import describe_entries
 
@@ -139,7 +139,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     }
     if not facts["never produced"]:
         del facts["for example"]
-    if not is_measurable(tokenizer.text_rules):  # not looked for
+    if not is_measurable(tokenizer.text_rules):  # not searched for
         del facts["never produced"]
     if tokenizer.post_processor is not None:
         ends = post_processor_ends(tokenizer)
@@ -154,7 +154,7 @@ def _first(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def describe_counts(path: Path) -> dict[str, Any]:
-    """The facts that `info` prints of a counts file, all of which is read and checked."""
+    """Return the facts that `info` prints of a counts file. Reads and checks the whole file."""
     from bpe.pretoken_counts.counts_file import CountsFile
 
     file = CountsFile(path)
@@ -179,23 +179,23 @@ def describe_counts(path: Path) -> dict[str, Any]:
 
 
 def is_counts_file(path: Path) -> bool:
-    """Whether it begins as a counts file does."""
+    """Return whether the file starts like a counts file."""
     try:
         with path.open("rb") as file:
             return file.read(8) == b"tmcounts"
     except OSError:
-        return False  # whatever it is, what reads it says what is wrong
+        return False  # loading reports the error
 
 
 def _check_output(options: Namespace, source: str) -> None:
-    """Refuse an output that can't be written, or is what is read: reading would never end, or find nothing."""
+    """Raise BadArgument for an output that cannot be written or is also an input."""
     if options.output != STANDARD:
         check_output(options.output)
     check_outputs_apart([("--output", options.output)], [source, *tokenizer_files(options)])
 
 
 def tokenizer_files(options: Namespace) -> list[Path]:
-    """The files that the tokenizer is read from; none if there are none, as is told when it is loaded."""
+    """Return the files of the tokenizer; [] if there are none, which loading reports."""
     try:
         return files_of(Path(options.tokenizer))
     except BadTokenizer:
@@ -203,9 +203,9 @@ def tokenizer_files(options: Namespace) -> list[Path]:
 
 
 def load_tokenizer(options: Namespace) -> Tokenizer:
-    """The tokenizer that the options name."""
+    """Load the tokenizer of the options."""
     path = Path(options.tokenizer)
-    if not options.tokenizer:  # of which Path makes the current folder
+    if not options.tokenizer:  # Path("") is the current folder
         raise BadArgument("tokenizer: must be a path (got '')")
     if options.pattern is None and path.suffix == ".tiktoken" and path.is_file():
         raise BadArgument(f"{path}: a rank file contains no pattern. Pass --pattern (and --special-token).")
@@ -218,7 +218,7 @@ def load_tokenizer(options: Namespace) -> Tokenizer:
 
 
 def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, int] | None:
-    """["<s>=5", "<t>=6"] -> {"<s>": 5, "<t>": 6}; without ids a list. All or none must have one."""
+    """Parse --special-token: ["<s>=5", "<t>=6"] -> {"<s>": 5, "<t>": 6}; a list if none has an ID."""
     if not arguments:
         return None
     with_id = {}
@@ -248,7 +248,7 @@ def _name(path: str) -> str:
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """The file, or stdin for "-"."""
+    """Open the file, or stdin for "-"."""
     if path == "-":
         yield standard_input()
         return
@@ -256,7 +256,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         fix = ". Run tokenmill head to see a dataset." if path.rstrip("/").endswith(".zarr") else ""
         raise MissingInput(f"{path or repr(path)}: is a folder, not a file{fix}")
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - opened here for its error alone
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError as error:
         is_content = isinstance(error, FileNotFoundError) and " " in path
         fix = ". Pass text through stdin, as in echo '...' | tokenmill ..." if is_content else ""
@@ -267,7 +267,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str) -> Iterator[BinaryIO]:
-    """stdout for "-", or a file that gets its name when all is written and none if something fails."""
+    """Open stdout for "-", or a file that appears under its name when it is complete."""
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,7 +1,7 @@
-"""Files of token ids: text, .npy and .bin, written and read in blocks.
+"""Files of token IDs, written and read in blocks.
 
-text: decimal ids with white space between; written with a new line after each special token, so usually a document a
-line. .npy: numpy, uint32, one dimension. .bin: uint32, little-endian, nothing else.
+text: decimal IDs separated by white space. A line ends after each special token, so it usually holds one document.
+.npy: a one-dimensional uint32 array. .bin: little-endian uint32 values.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bpe.errors import BadArgument, InvalidText, shown
 IdsFormat = Literal["text", "npy", "bin"]
 _OTHERS: Final = (".npz", ".parquet", ".arrow", ".pt", ".pkl", ".h5", ".safetensors", ".zarr")
 _BLOCK: Final = 1 << 20
-_MOST_DIGITS: Final = 10  # of an id below 2^32
+_MAX_DIGITS: Final = 10  # of an ID below 2^32
 
 
 def format_of(path: str) -> IdsFormat:
-    """The format by the ending: .npy, .bin, else text; BadArgument for one that promises another."""
+    """Return the format by file extension: .npy, .bin, otherwise text. Raise BadArgument for other binary formats."""
     suffix = Path(path).suffix
     if suffix in _OTHERS:
         raise BadArgument(
@@ -39,15 +39,16 @@ def write_ids(
     form: IdsFormat,
     line_ends: Collection[int] | None,
 ) -> int:
-    """The number of ids written, of documents that come some ids at a time.
+    """Write documents, given as lists of IDs, and return the number of IDs.
 
-    line_ends: the ids after which text goes on in a new line, as behind each document that has ids; None: documents are
-    lines, and one without ids is an empty one. .npy must be seekable.
+    file: seekable for .npy.
+    line_ends: IDs after which a line ends in text; a line also ends after each document with IDs. None: each document
+        is a line, which may be empty.
     """
     if form == "text":
         return _write_text(file, documents, frozenset(line_ends or ()), line_ends is None)
     if form == "npy":
-        # The header has room for any length, so it is written again with the true one at the end.
+        # The header has room for any length. It is written again with the length at the end.
         _write_header(file, 0)
     count = 0
     for ids in chain.from_iterable(documents):
@@ -83,7 +84,7 @@ def _write_text(
 
 
 def _lines(ids: list[int], line_ends: frozenset[int]) -> Iterator[list[int]]:
-    """The ids up to each that ends a line, and those behind the last one."""
+    """Yield the IDs of each line: up to an ID that ends a line, and after the last one."""
     start = 0
     if not line_ends.isdisjoint(ids):
         for stop, id_ in enumerate(ids, 1):
@@ -95,7 +96,7 @@ def _lines(ids: list[int], line_ends: frozenset[int]) -> Iterator[list[int]]:
 
 
 def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np.int64] | list[int]]:
-    """Blocks of ids; InvalidText names the source and what in it is no id."""
+    """Yield blocks of IDs. InvalidText names the file and the first value that is not an ID."""
     if form == "npy":
         if not file.seekable():  # a pipe
             file = io.BytesIO(file.read())
@@ -104,7 +105,7 @@ def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np
         file.seek(0)
         try:
             array = np.load(file, allow_pickle=False)
-        except Exception as error:  # of a damaged header: SyntaxError, TokenError, MemoryError, ...
+        except Exception as error:  # damaged headers raise SyntaxError, MemoryError and others
             raise InvalidText(f"{where}: not a valid .npy file ({shown(str(error), 100)})") from None
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise InvalidText(
@@ -132,12 +133,12 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
     while True:
         block = file.read(_BLOCK)
         words = (rest + block).split()
-        # A number may go on in the next block; what is too long for one already is not waited for.
-        goes_on = block and words and not block[-1:].isspace() and len(words[-1]) <= _MOST_DIGITS
-        rest = words.pop() if goes_on else b""
+        # A number may continue in the next block, unless it is too long already.
+        continues = block and words and not block[-1:].isspace() and len(words[-1]) <= _MAX_DIGITS
+        rest = words.pop() if continues else b""
         ids = []
         for word in words:
-            if not word.isdigit() or len(word) > _MOST_DIGITS:
+            if not word.isdigit() or len(word) > _MAX_DIGITS:
                 fix = ". Separate IDs with white space." if b"," in word else ""
                 raise InvalidText(
                     f"{where}: ID number {number} must be an integer "

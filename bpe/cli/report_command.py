@@ -1,4 +1,4 @@
-"""The `report` command, and the report that `train --report` writes: as text, JSON or one HTML page."""
+"""The report command, and the report of `train --report`: text, JSON or an HTML page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COUNT_AS_TOKENIZER: Final = "Count the text again, as the tokenizer splits it (
 
 
 def report(options: Namespace) -> int:
-    """Report on a tokenizer, measured on the texts or counts that are given, if any are."""
+    """Write a report on a tokenizer, measured on texts or counts if there are any."""
     if options.inputs and options.counts:
         raise BadArgument("--counts: cannot be combined with texts. Measure the report on one of them.")
     if options.output != STANDARD:
@@ -58,9 +58,9 @@ def report(options: Namespace) -> int:
 
 
 def report_on_training(training: Training, sizes: list[int], options: Namespace) -> None:
-    """Write the report of a training, measured on the held-out texts or on the text of the training.
+    """Write the report of a training, measured on held-out text or the training text.
 
-    NotEnoughMemory if it does not fit; the tokenizers are written by then.
+    Raise NotEnoughMemory if it exceeds the limit. The tokenizers are already written.
     """
     if options.held_out:
         sources = input_sources(options.held_out, options)
@@ -82,7 +82,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
 
 
 class _Notes(TrainingProgress):
-    """What was left out or replaced; which special tokens there are is not for a report to say."""
+    """Prints skipped and replaced records, but no advice about special tokens."""
 
     def note(self, text: str) -> None:
         if not text.startswith(UNCUT_NOTE):

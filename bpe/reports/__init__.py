@@ -1,1 +1,1 @@
-"""What a tokenizer does with a text, measured and worded."""
+"""Reports of a tokenizer: measurements, text and HTML page."""

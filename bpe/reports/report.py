@@ -1,7 +1,7 @@
-"""What a tokenizer is good for: bytes a token by size of the vocabulary, scripts, strange and useless entries.
+"""The report of a tokenizer: bytes per token by vocabulary size, scripts, unusual entries and unused entries.
 
-Measured on counted pretokens, the text's bytes between special tokens; special tokens themselves are not counted. The
-curve is exact, not estimated: each point encodes the text with the beginning of the list of merges.
+Measured on counted pretokens; special tokens are not counted. The curve is exact: each point encodes the text with the
+first merges.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ _ORDINARY: Final = "\t\n\r\u200c\u200d"  # the joiners belong to the writing of 
 def make_report(
     tokenizer: Tokenizer, counts: PretokenCounts | None, measured_on: str, sizes: Iterable[int] = ()
 ) -> dict[str, Any]:
-    """The report as JSON has it; `report_text` and `report_page` show it to people.
+    """Return the report as JSON-able values. `report_text` and `report_page` format it.
 
-    counts None: on no text. measured_on: what the text is, in words. sizes: further points of the curve.
-    UnsupportedTokenizer for one whose entries mean another thing at the end of a word than within it.
+    counts: the pretokens to measure on; None: describe the entries only.
+    measured_on: description of the text.
+    sizes: more points of the curve.
+    Raises UnsupportedTokenizer for end_of_word_suffix and continuing_subword_prefix.
     """
     check_measurable(tokenizer.text_rules)
     report: dict[str, Any] = {
@@ -85,13 +87,12 @@ def make_report(
 
 
 def report_bytes(distinct: int) -> int:
-    """About what `make_report` takes at most on so many distinct pretokens: ids, caches of encoders, lists."""
+    """Return an upper estimate of the memory of `make_report`, in bytes, for a number of distinct pretokens."""
     return 64 * distinct + 400 * min(distinct, 1 << 19) + (32 << 20)
 
 
 def describe_entries(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What can be said without a text: the longest and the strangest entries, those that are never produced (none where
-    that is not looked for: `is_measurable`)."""
+    """Describe the longest entries, unusual entries, and (if `is_measurable`) entries that are never produced."""
     entries = texts_of_entries(tokenizer)
     longest = sorted(entries, key=lambda id_: (-len(entries[id_]), id_))[:LISTED]
     strange = {id_: reasons for id_, entry in entries.items() if (reasons := strangeness(entry))}
@@ -122,7 +123,7 @@ def _entry(entries: dict[int, bytes], id_: int) -> dict[str, Any]:
 
 
 def entry_text(entry: bytes) -> str:
-    """The entry as a printable line: b" caf\\xc3" -> "' caf\\\\xc3'"."""
+    """Return the entry as a printable line: b" caf\\xc3" -> "' caf\\\\xc3'"."""
     text = entry.decode("utf-8", "surrogateescape")
     if len(text) >= _LONG_RUN and len(set(text)) == 1:  # 50 dashes: '-' x 50
         return f"'{_escaped(text[0])}' x {len(text)}"
@@ -131,7 +132,7 @@ def entry_text(entry: bytes) -> str:
 
 
 def _escaped(character: str) -> str:
-    """A character that prints, or its escape; a byte that is no character is written as \\xc3."""
+    """Return a printable character, or its escape. An invalid byte becomes \\xc3."""
     if character.isprintable():
         return character
     if "\udc80" <= character <= "\udcff":
@@ -140,7 +141,7 @@ def _escaped(character: str) -> str:
 
 
 def _mixed(ids: Sequence[int], reasons: dict[int, list[str]]) -> list[int]:
-    """The first of each reason before the second of any, in the order given."""
+    """Return the first ID of each reason, then the second of each, and so on."""
     seen: Counter[str] = Counter()
     turns = {}
     for place, id_ in enumerate(ids):
@@ -151,14 +152,14 @@ def _mixed(ids: Sequence[int], reasons: dict[int, list[str]]) -> list[int]:
 
 
 def _kind(reason: str) -> str:
-    """A reason without the particulars of one entry."""
+    """Return a reason without the details of one entry."""
     return reason.partition(":")[0]
 
 
 def strangeness(entry: bytes) -> list[str]:
-    """Why a person would look twice at the entry; empty for most.
+    """Return the reasons why an entry is unusual; [] for most entries.
 
-    Not strange are single bytes and the parts of one character, which every byte-level vocabulary has.
+    Single bytes and parts of one character are common in byte-level vocabularies.
     """
     if len(entry) == 1:
         return []
@@ -262,7 +263,7 @@ def script_table(tokenizer: Tokenizer, counts: PretokenCounts, use: Use) -> dict
 
 
 def unused_entries(tokenizer: Tokenizer, use: Use, unreachable: set[int]) -> dict[str, Any]:
-    """The entries that the text does not make the tokenizer produce, those apart that no text does."""
+    """Describe the entries that do not occur in the text, without those that no text produces."""
     entries, spelled = texts_of_entries(tokenizer), tokenizer.ordinary_entries
     unused = [id_ for id_ in entries if not use.by_id[id_] and id_ not in unreachable]
     impossible = [id_ for id_ in unused if len(entries[id_]) == 1 and entries[id_][0] in NEVER_IN_UTF8]

@@ -1,4 +1,4 @@
-"""A report as one HTML page; only shares of the maximum are computed here."""
+"""A report as an HTML page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokenmill.inputs.sizes import bytes_text
 
 
 def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str) -> str:
-    """The page of what `make_report` gave. entries: what each stands for, by id; name: its file or repository."""
+    """Return the page of a report. entries: the text of each entry by ID. name: the file or repository."""
     measured = _measured(report) if "text" in report else [_entries_by_script(report)]
     listed = [
         _longest(report, entries),
@@ -34,7 +34,7 @@ def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str)
 
 
 def _pattern(pattern: str) -> str:
-    """A name, or an expression, which may be long."""
+    """Return the pattern; a long expression is folded."""
     if len(pattern) <= 60:
         return f", pattern {escaped(pattern)}"
     return (

@@ -1,4 +1,4 @@
-"""A report as plain text for a terminal; `report_page` is the same as a page."""
+"""A report as plain text for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Table = tuple[str, Sequence[str], list[Sequence[object]]]  # heading, columns, r
 
 
 def report_text(report: dict[str, Any]) -> str:
-    """The report as lines of text."""
+    """Return the report as lines of text."""
     parts = [_title(report), *_facts(report)]
     for heading, columns, rows in tables(report):
         parts += ["", heading, *_aligned(columns, rows)]
@@ -49,13 +49,13 @@ def _facts(report: dict[str, Any]) -> list[str]:
 
 
 def _verb(reason: str) -> str:
-    """ "holds U+FFFD, left by ..." -> "hold U+FFFD": of many."""
+    """Return the plural form of a reason: "holds U+FFFD, left by ..." -> "hold U+FFFD"."""
     verb, _, rest = reason.partition(",")[0].partition(" ")
     return f"{verb.removesuffix('es') if verb == 'mixes' else verb.removesuffix('s')} {rest}"
 
 
 def tables(report: dict[str, Any]) -> list[Table]:
-    """The tables of the report, without empty ones."""
+    """Return the tables of the report that are not empty."""
     found: list[Table] = []
     if "curve" in report:
         found.append(
@@ -116,7 +116,7 @@ def _entries(entries: Iterable[dict[str, Any]]) -> list[Sequence[object]]:
 
 
 def _aligned(columns: Sequence[str], rows: list[Sequence[object]]) -> list[str]:
-    """Numbers to the right, texts to the left, two spaces between."""
+    """Align numbers to the right and texts to the left, with two spaces between columns."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     right = [all(_is_number(row[place]) for row in cells) for place in range(len(columns))]

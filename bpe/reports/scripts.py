@@ -1,7 +1,7 @@
-"""Which script a text is written in, by its first letter: what a report groups entries and pretokens by.
+"""The script of a text by its first letter, by which reports group entries and pretokens.
 
-"Latin", "Han", ... by Unicode's Script property, as the `regex` package knows it; texts without a letter are "digits",
-"white space", "punctuation", "symbols", "marks", "control" or "unassigned"; what is not valid UTF-8 is "bytes".
+"Latin", "Han" and others follow Unicode's Script property in the `regex` package. Texts without a letter are "digits",
+"white space", "punctuation", "symbols", "marks", "control" or "unassigned". Invalid UTF-8 is "bytes".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
-# Those that most of the world's text is written in; all others are "other scripts".
+# All others are "other scripts".
 SCRIPTS: Final = tuple(
     """Latin Han Cyrillic Arabic Hiragana Katakana Hangul Devanagari Greek Hebrew Thai Bengali Tamil Telugu Kannada
     Malayalam Gujarati Gurmukhi Oriya Sinhala Lao Tibetan Myanmar Georgian Armenian Ethiopic Khmer Mongolian Bopomofo
@@ -19,7 +19,7 @@ SCRIPTS: Final = tuple(
 )
 OTHER: Final = "other scripts"
 BYTES: Final = "bytes"
-# Written together in Japanese and Korean text, so that a mixture of them is nothing strange.
+# Japanese and Korean text mixes these scripts.
 EAST_ASIAN: Final = frozenset({"Han", "Hiragana", "Katakana", "Hangul", "Bopomofo"})
 _KINDS: Final = {"N": "digits", "Z": "white space", "P": "punctuation", "S": "symbols", "M": "marks"}
 
@@ -33,7 +33,7 @@ def _classes() -> list[tuple[str, Any]]:
 
 @cache
 def script_of(character: str) -> str:
-    """The script of a letter or mark, else what kind of character it is: "é" -> "Latin", "7" -> "digits"."""
+    """Return the script of a letter or mark, or the kind of another character: "é" -> "Latin", "7" -> "digits"."""
     category = unicodedata.category(character)
     if category[0] == "M" and (script := _script(character)) != OTHER:
         return script
@@ -49,12 +49,12 @@ def _script(character: str) -> str:
 
 
 def is_script(name: str) -> bool:
-    """Whether that is the name of a script, not of a kind of character."""
+    """Return whether the name is a script, not a kind of character."""
     return name[0].isupper() or name == OTHER
 
 
 def script_of_text(text: str) -> str:
-    """The script of the first letter, else the kind of the last character: " Haus" -> "Latin", " 12" -> "digits"."""
+    """Return the script of the first letter, or the kind of the last character: "Haus" -> "Latin", "12" -> "digits"."""
     kind = "white space"
     for character in text:
         kind = script_of(character)
@@ -64,7 +64,7 @@ def script_of_text(text: str) -> str:
 
 
 def script_of_bytes(entry: bytes) -> str:
-    """The script of a text, or "bytes" if it is not valid UTF-8: a part of a character, or more than one."""
+    """Return the script of a text, or "bytes" for invalid UTF-8."""
     try:
         return script_of_text(entry.decode())
     except UnicodeDecodeError:
@@ -72,7 +72,7 @@ def script_of_bytes(entry: bytes) -> str:
 
 
 def scripts_in(text: Iterable[str]) -> list[str]:
-    """The scripts of the letters, each once, in order; those of East Asia count as one, named by the first."""
+    """Return the scripts of the letters in order, without repetition. East Asian scripts count as one."""
     found: list[str] = []
     for character in text:
         kind = script_of(character)
