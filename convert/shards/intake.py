@@ -46,7 +46,6 @@ class ShardIntake(Intake):
         self.reset()
         self.text_bytes = self.with_special = self.with_end_text = 0
         self.quarantine_bytes, self.quarantine_checksum = -1, 0
-        self.longest: list[int] = []
         self.first_ids: list[int] = []
         self._quarantine = quarantine
 

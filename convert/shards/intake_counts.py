@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-LONGEST_COUNT = 3
 _NUMBERS = ("records", "text_bytes", "blank", "with_special", "with_end_text", "replaced")
 _BY_NAME = ("skipped", "messages", "dropped")
 
@@ -23,7 +22,6 @@ class IntakeCounts:
     with_end_text: documents that contain <|endoftext|>, if it is not a special token.
     replaced: invalid UTF-8 sequences that became U+FFFD.
     lines: (source, lines of it in the chunk) if the source continues after the chunk; in its last shard only.
-    longest: lengths of the longest sequences in tokens, descending.
     first_ids: the first token IDs of train.
     unreadable: (source, error) for each file that is damaged or cannot be opened.
     quarantine_bytes, quarantine_checksum: of the quarantine file; -1 bytes if there is none.
@@ -38,7 +36,6 @@ class IntakeCounts:
     with_end_text: int = 0
     replaced: int = 0
     lines: tuple[tuple[int, int], ...] = ()
-    longest: tuple[int, ...] = ()
     first_ids: tuple[int, ...] = ()
     unreadable: tuple[tuple[int, str], ...] = ()
     quarantine_bytes: int = field(default=-1, compare=False)  # --on-error may change between runs
@@ -60,7 +57,6 @@ class IntakeCounts:
         """Add two counts, except what only describes one shard: lines, unreadable files, the quarantine."""
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
         sums |= {name: _sum(getattr(self, name), getattr(other, name)) for name in _BY_NAME}
-        sums["longest"] = tuple(sorted((*self.longest, *other.longest), reverse=True)[:LONGEST_COUNT])
         return IntakeCounts(**sums, first_ids=self.first_ids or other.first_ids)
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert.errors import DataLost, naming
-from convert.shards.shard import BLOCK_BYTES, DIGEST_BYTES, ShardFile, ShardSlice, digest_of
+from convert.shards import shard as shard_format
+from convert.shards.shard import DIGEST_BYTES, ShardFile, ShardSlice, digest_of
 from tokenmill.inputs.buffers import thread_buffer
 from tokenmill.stores import (
     NO_OPTIONS,
@@ -86,13 +87,14 @@ class ShardStore(NamedTuple):
         """
         name, size, digests = own.file
         path = self.where(name)
-        first, stop = own.start // BLOCK_BYTES * BLOCK_BYTES, -(-own.stop // BLOCK_BYTES) * BLOCK_BYTES
+        block = shard_format.BLOCK_BYTES
+        first, stop = own.start // block * block, -(-own.stop // block) * block
         try:
             with naming(path), self.open(name, size) as file:
                 file.expect(first, min(stop, size))
-                for start in range(first, stop, BLOCK_BYTES):
-                    data = thread_buffer("shard block", min(BLOCK_BYTES, size - start), np.uint8)
-                    digest = digests[start // BLOCK_BYTES * DIGEST_BYTES :][:DIGEST_BYTES]
+                for start in range(first, stop, block):
+                    data = thread_buffer("shard block", min(block, size - start), np.uint8)
+                    digest = digests[start // block * DIGEST_BYTES :][:DIGEST_BYTES]
                     if fill_at(file, start, data.data) < len(data) or digest_of(data.data) != digest:
                         self.store.delete([name])
                         raise DataLost(f"{path}: checksum mismatch. Run the same command again.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,9 @@ from bpe.end_tokens import NO_ENDS, EndTokens, put_around
 from convert import _core
 from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
+from convert.shards import shard as shard_format
 from convert.shards.intake import ShardIntake
-from convert.shards.intake_counts import LONGEST_COUNT
 from convert.shards.shard import (
-    BLOCK_BYTES,
     NOT_TRAINED,
     REST,
     TRAIN,
@@ -30,9 +29,11 @@ from convert.shards.shard import (
 )
 from tokenmill.inputs.buffers import thread_buffer
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 FIRST_IDS = 24
-BUFFER_BYTES = 128 << 10
-MOVED_BYTES = 4 << 20
+COPIED_BYTES = 4 << 20
 
 
 class ShardWriter:
@@ -57,20 +58,19 @@ class ShardWriter:
         self._mask = NOT_TRAINED if has_mask else np.uint32(0)
         self._front = np.array(ends.front_ids, dtype=np.uint32) | self._mask
         self._back = np.array(ends.back_ids, dtype=np.uint32)
-        paths = (folder / (shard_name(shard) + suffix) for suffix in (TRAIN, REST))
-        self._files = [path.open("x+b", buffering=BUFFER_BYTES) for path in paths]
+        self._files = [_BlockFile(folder / (shard_name(shard) + suffix)) for suffix in (TRAIN, REST)]
         self._starts = [array("Q"), array("Q")]
         self._counts = [SplitCounts(), SplitCounts()]
         self._sources: list[SourceCounts] = []  # the counts at the beginning of each source
-        # The unfinished long document: where it begins in the file of train, and its counts.
-        self._mark: int | None = None
-        self._open = SplitCounts()
+        self._long_path = folder / (shard_name(shard) + ".long")
+        self._long: IO[bytes] | None = None  # tokens of the unfinished long document
+        self._long_counts = SplitCounts()
 
     def close(self) -> None:
         """Close the files."""
         for file in self._files:
-            with suppress(OSError):  # a full disk rejects the buffered bytes
-                file.close()
+            file.close()
+        self.drop_document()
 
     def begin_source(self, source_index: int) -> None:
         """Count the following documents for a source."""
@@ -112,46 +112,44 @@ class ShardWriter:
         held_out = int(np.count_nonzero(validation))
         documents = (len(validation) - held_out, held_out)
         for split, (count, sequences, not_trained, highest) in enumerate(stats):
-            self._write(split, words[:count])
+            self._files[split].write(words[:count].data)
             self._starts[split].frombytes(starts[:sequences].tobytes())
             empty = documents[split] - sequences
             self._count(split, SplitCounts(documents[split], empty, sequences, count, highest, not_trained))
             words, starts = words[count:], starts[sequences:]
 
     def extend(self, tokens: NDArray[np.uint32]) -> None:
-        """Add the next tokens of a long document. Until its end it counts as train."""
+        """Add the next tokens of a long document."""
         if not len(tokens):
             return
-        if self._mark is None:
-            self._mark = self._files[0].tell()
+        if self._long is None:
+            with naming(self._long_path):
+                self._long = self._long_path.open("x+b")
             self._append(np.concatenate([self._front, tokens]), first_flag=1)
         else:
             self._append(tokens)
 
     def end_document(self, split: int) -> None:
         """End the document of the last calls of `extend`. It belongs to this split; without tokens it is empty."""
-        if self._mark is None:
+        if self._long is None:
             self._count(split, SplitCounts(documents=1, empty=1))
             return
         self._append(self._back)
         self._starts[split].append(self._counts[split].tokens)
-        self._count(split, self._open._replace(documents=1, sequences=1))
-        if split == 1:
-            train, rest = self._files
-            with naming(train.name):
-                train.seek(self._mark)
-                while data := train.read(MOVED_BYTES):
-                    rest.write(data)
-            self.drop_document()
-        self._mark, self._open = None, SplitCounts()
+        self._count(split, self._long_counts._replace(documents=1, sequences=1))
+        with naming(self._long_path):
+            self._long.seek(0)
+            while data := self._long.read(COPIED_BYTES):
+                self._files[split].write(data)
+        self.drop_document()
 
     def drop_document(self) -> None:
         """Forget the document of the last calls of `extend`."""
-        if self._mark is not None:
-            with naming(self._files[0].name):
-                self._files[0].seek(self._mark)
-                self._files[0].truncate()
-        self._mark, self._open = None, SplitCounts()
+        if self._long is not None:
+            with suppress(OSError):  # a full disk rejects the buffered bytes
+                self._long.close()
+            self._long_path.unlink(missing_ok=True)
+        self._long, self._long_counts = None, SplitCounts()
 
     def finish(self, intake: ShardIntake, is_last: bool, text_bytes: int) -> ShardRecord:
         """Complete the files and return the record, which has the other arguments. intake: of the shard's text."""
@@ -163,47 +161,29 @@ class ShardWriter:
             if any(counts)
         )
         train, validation = self._counts
-        starts = [np.asarray(own, dtype=np.uint64) for own in self._starts]
-        lengths = [
-            np.diff(own, append=np.uint64(counts.tokens))
-            for own, counts in zip(starts, self._counts, strict=True)
-        ]
-        intake.longest = np.sort(np.concatenate(lengths))[: -LONGEST_COUNT - 1 : -1].tolist()
+        self._files[1].write(bytes(padding_bytes(validation.tokens)))
+        for starts in self._starts:
+            self._files[1].write(starts)
+        digests = self._files[0].complete(), self._files[1].complete()
         if train.sequences:
-            self._files[0].seek(0)
-            first = self._files[0].read(4 * min(FIRST_IDS, int(lengths[0][0])))
-            intake.first_ids = ((np.frombuffer(first, np.uint32) & ~self._mask) >> np.uint32(1)).tolist()
-        self._write(1, np.zeros(padding_bytes(validation.tokens), dtype=np.uint8))
-        for own in starts:
-            self._write(1, own)
-        digests, counts = (self._complete(0), self._complete(1)), intake.counts()
+            count = min(FIRST_IDS, self._starts[0][1] if train.sequences > 1 else train.tokens)
+            with naming(self._files[0].path), self._files[0].path.open("rb") as file:
+                first = np.frombuffer(file.read(4 * count), np.uint32)
+            intake.first_ids = ((first & ~self._mask) >> np.uint32(1)).tolist()
+        counts = intake.counts()
         return ShardRecord(self._shard, train, validation, digests, sources, counts, is_last, text_bytes)
-
-    def _complete(self, split: int) -> bytes:
-        """Close a file and return the digests of its blocks. An empty file is removed."""
-        file, digests = self._files[split], bytearray()
-        with naming(file.name):
-            file.seek(0)
-            while block := file.read(BLOCK_BYTES):
-                digests += digest_of(block)
-            file.close()
-        if not digests:
-            Path(file.name).unlink()
-        return bytes(digests)
-
-    def _write(self, split: int, values: NDArray[Any]) -> None:
-        with naming(self._files[split].name):
-            self._files[split].write(values.data)
 
     def _append(self, tokens: NDArray[np.uint32], first_flag: int = 0) -> None:
         """Append tokens of a long document."""
+        assert self._long is not None
         ids, marks = tokens & ~self._mask, tokens & self._mask
         words = ids << np.uint32(1) | marks
         words[:1] |= np.uint32(first_flag)
-        self._write(0, words)
+        with naming(self._long_path):
+            self._long.write(words.data)
         highest, not_trained = int(ids.max(initial=0)), int(np.count_nonzero(marks))
         more = SplitCounts(tokens=len(ids), max_token_id=highest, not_trained=not_trained)
-        self._open = self._open.plus(more)
+        self._long_counts = self._long_counts.plus(more)
 
     def _count(self, split: int, more: SplitCounts) -> None:
         if more.max_token_id > self._max_token_id:
@@ -211,3 +191,46 @@ class ShardWriter:
                 f"the encoder returned ID {more.max_token_id}, above the tokenizer's highest ID {self._max_token_id}"
             )
         self._counts[split] = self._counts[split].plus(more)
+
+
+class _BlockFile:
+    """A file that is written in blocks of BLOCK_BYTES, whose digests are computed while they are in the CPU's cache."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("xb")
+        self._block = memoryview(bytearray(shard_format.BLOCK_BYTES))
+        self._filled = 0
+        self._digests = bytearray()
+
+    def write(self, data: Buffer) -> None:
+        """Append bytes."""
+        remaining = memoryview(data).cast("B")
+        while len(remaining):
+            part = remaining[: len(self._block) - self._filled]
+            self._block[self._filled : self._filled + len(part)] = part
+            self._filled += len(part)
+            remaining = remaining[len(part) :]
+            if self._filled == len(self._block):
+                self._flush()
+
+    def complete(self) -> bytes:
+        """Close the file and return the digests of its blocks. An empty file is removed."""
+        if self._filled:
+            self._flush()
+        with naming(self.path):
+            self._file.close()
+            if not self._digests:
+                self.path.unlink()
+        return bytes(self._digests)
+
+    def close(self) -> None:
+        """Close the file, complete or not."""
+        with suppress(OSError):  # a full disk rejects the buffered bytes
+            self._file.close()
+
+    def _flush(self) -> None:
+        block, self._filled = self._block[: self._filled], 0
+        self._digests += digest_of(block)
+        with naming(self.path):
+            self._file.write(block)

@@ -195,7 +195,6 @@ class Attempts:
         settings = self._settings
         driver = {
             "executor": settings.executor,
-            "flush_bytes": settings.flush_bytes,
             "shard_bytes": settings.shard_bytes,
             "run_tokens": settings.run_tokens,
             "lease_seconds": LEASE_SECONDS,

@@ -1,6 +1,6 @@
 """`python -m convert` with tasks, shards and merge tasks of given sizes, on any executor:
 
-    python race_driver.py '{"executor": "threads", "flush_bytes": 60, "shard_bytes": 700, "run_tokens": 512}' ARGUMENTS
+    python race_driver.py '{"executor": "threads", "shard_bytes": 700, "run_tokens": 512}' ARGUMENTS
 
 executor: own, or one of EXECUTORS, with --workers workers.
 lease_seconds: a run that is silent for longer is taken over.
@@ -24,7 +24,7 @@ from typing import Any
 import convert.driver.conversion
 from convert.__main__ import flush_and_leave, main
 from convert.planning.plan import Plan
-from convert.shards import shard_store, shard_writer, write_units
+from convert.shards import shard_store, write_units
 from convert.workdir import journal
 from tokenmill.engines import stop_signals
 from tokenmill.stores import lease
@@ -106,8 +106,6 @@ PLANTED: dict[str, Callable[[], None]] = {
 def _set(settings: dict[str, Any]) -> None:
     if settings.get("planted"):
         PLANTED[settings["planted"]]()
-    if settings["flush_bytes"]:
-        shard_writer.BUFFER_BYTES = settings["flush_bytes"]
     if settings["run_tokens"]:
         write_units.MERGE_TOKENS = (settings["run_tokens"],) * 2
     if seconds := settings.get("lease_seconds"):

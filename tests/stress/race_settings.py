@@ -73,7 +73,6 @@ class Settings:
     workers: int
     start_method: str
     chunk_bytes: int
-    flush_bytes: int
     shard_bytes: int
     run_tokens: int
     delays: Delays
@@ -86,10 +85,10 @@ class Settings:
         """Describe it in one line."""
         faults = "".join(f", {fault.name} at {at}" for fault, at in self.faults)
         delays = f"{self.delays.rate / 1e6:g} x {self.delays.microseconds} us {self.delays.only}".rstrip()
-        small = f"{self.flush_bytes}/{self.shard_bytes}/{self.run_tokens}"
+        small = f"{self.shard_bytes}/{self.run_tokens}"
         return (
             f"{self.executor}, {self.workers} workers ({self.start_method}), text chunks of {self.chunk_bytes}, "
-            f"parts/shards/runs of {small}, delays {delays}{faults}{self.store.text if self.store else ''}"
+            f"shards/runs of {small}, delays {delays}{faults}{self.store.text if self.store else ''}"
         )
 
 
@@ -117,13 +116,13 @@ def choose_settings(
         count = min(count, 8)
     if corpus.is_overtaken and rng.random() < 0.7:
         # Each small file is a text chunk. Its shards are merged while the large file is still read.
-        chunks, shards, runs, flush_bytes = rng.choice([150, 400]), rng.choice([400, 800]), 300, 0
+        chunks, shards, runs = rng.choice([150, 400]), rng.choice([400, 800]), 300
         count = min(count, rng.choice([4, 5, 8]))
         rate, microseconds = rng.choice([(0, 0), (100_000, 300), (500_000, 60), (500_000, 150)])
         only = rng.choice(["write", "write", "open"])
     else:
         chunks, shards = rng.choice([1, 4, 30, 100, 200]), rng.choice([4, 50, 200, 500])
-        runs, flush_bytes = rng.choice([1, 30, 300]), rng.choice([0, 60, 1000, 10_000])
+        runs = rng.choice([1, 30, 300])
         rate, microseconds = rng.choice(
             [(0, 0), (10_000, 500), (100_000, 500), (500_000, 50), (500_000, 100)]
         )
@@ -143,7 +142,6 @@ def choose_settings(
         count,
         rng.choice([*["auto"] * 7, "spawn"]) if executor == "own" else "auto",
         max(100, corpus.file_bytes // chunks + 1),
-        flush_bytes,
         corpus.text_bytes // shards + 1,
         corpus.text_bytes // 3 // runs + 1,
         Delays(rate, microseconds if only else microseconds // 4, rng.randrange(1 << 32), only),
