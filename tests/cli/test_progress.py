@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -96,3 +99,14 @@ def test_a_stage_that_failed_looked_like_success() -> None:
 def test_small_inputs_were_0_0_m_tokens() -> None:
     texts = {0: "0 tokens", 1: "1 token", 9323: "9.3 k tokens", 3_100_654: "3.1 M tokens"}
     assert {count: tokens_text(count) for count in texts} == texts
+
+
+@pytest.mark.parametrize("value", ["{no_such_field}", "{"])
+def test_a_variable_that_tqdm_rejects_is_named(value: str) -> None:
+    code = "import sys; from tokenmill.cli.progress import new_bar; new_bar('encode', 1, sys.stderr)"
+    for name in ("TQDM_BAR_FORMAT", "TQDM_MININTERVAL"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, name: value}, capture_output=True, text=True
+        )
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith(f"tokenmill.errors.BadArgument: {name}: "), done.stderr

@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
+from tokenmill.errors import BadArgument, printable
 from tokenmill.inputs.sizes import bytes_text, counted
 
 SECONDS = {"lines": 30.0, "json": 0.5}  # between two reports on a running stage
@@ -141,22 +142,30 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
 
 
 def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") -> Any:
-    """Return a tqdm bar."""
-    from tqdm import tqdm  # takes 50 ms
-
+    """Return a tqdm bar. Raise BadArgument if tqdm rejects a TQDM_* variable, some of which it reads when imported."""
     width: dict[str, Any] = {"dynamic_ncols": True}
     with suppress(OSError, ValueError):  # without a size, as in some containers, tqdm would draw empty lines
         if 0 in os.get_terminal_size(stream.fileno()):
             width = {"ncols": 79, "nrows": 24}
     is_bytes = unit == "bytes"
-    return tqdm(
-        total=total,
-        desc=name,
-        file=stream,
-        unit="B" if is_bytes else f" {unit}",
-        unit_scale=is_bytes,
-        **width,
-    )
+    try:
+        from tqdm import tqdm  # takes 50 ms
+
+        return tqdm(
+            total=total,
+            desc=name,
+            file=stream,
+            unit="B" if is_bytes else f" {unit}",
+            unit_scale=is_bytes,
+            **width,
+        )
+    except (ValueError, TypeError, LookupError) as error:
+        names = ", ".join(sorted(name for name in os.environ if name.startswith("TQDM_")))
+        if not names:
+            raise
+        raise BadArgument(
+            f"{names}: rejected by tqdm ({printable(str(error))}). Unset these variables."
+        ) from None
 
 
 def say(stream: IO[str] | None, line: str) -> None:
