@@ -58,6 +58,11 @@ class RetokenizeOptions:
 def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     """Write the new dataset and return its splits. Nothing is left of a run that fails."""
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
+    if not is_url(options.dataset) and Path(options.dataset).resolve() in options.output.resolve().parents:
+        raise UsageError(
+            f"--output: must not be inside the input {printable(options.dataset)} "
+            f"(got {printable(str(options.output))}). Choose another path."
+        )
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
     name = printable(str(dataset.path))
     if any(dataset[split].loss_mask is not None for split in SPLITS):

@@ -145,3 +145,11 @@ def test_another_tokenizer_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     assert retokenize("--overwrite", "--append-token", "none") == 0
     Path("old/tokenizer.json").write_text("{}")
     rejected(capsys, 3, "--overwrite", "--append-token", "none")
+
+
+def test_an_output_inside_the_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    convert_texts()
+    before = tree("old")
+    for output in ("old/new", "old/train/../new"):
+        assert "error: --output: must not be inside the input old" in rejected(capsys, 2, output=output)
+    assert tree("old") == before
