@@ -75,11 +75,12 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
         else:
             tasks.append(task)
             lost["output span"] += 1
-    lost["temporary shard"] = _encode_lost_shards(context, recorded, ledger.needed_files(), threshold)
     if options.share is None:
         workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
     own_chunks = None if options.share is None else context.plan.share(options.share)
-    workspace.shard_store.delete_others(ledger.needed_files() | ledger.quarantine_files(), own_chunks)
+    needed = ledger.needed_files()
+    workspace.shard_store.delete_others(needed | ledger.quarantine_files(), own_chunks)
+    lost["temporary shard"] = _encode_lost_shards(context, recorded, needed, threshold)
     return Resumed(ledger, tasks, lost)
 
 

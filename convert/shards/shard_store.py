@@ -25,7 +25,7 @@ from tokenmill.stores import (
     open_store,
 )
 from tokenmill.stores.files import fill_at
-from tokenmill.stores.names import rename
+from tokenmill.stores.names import remove_empty_folders, rename
 
 _PUT_BYTES = 8 << 20
 
@@ -73,12 +73,14 @@ class ShardStore(NamedTuple):
         return f"{self.store.url}/{name}"
 
     def delete_others(self, kept: Collection[str], chunks: Container[int] | None) -> None:
-        """Delete everything except these files; with `chunks`, only files of these text chunks."""
+        """Delete everything except these files; with `chunks`, only files of these text chunks, and no folders."""
         others = [entry.key for entry in self.store.list() if entry.key not in kept]
         if chunks is not None:
             first = [(name, name.partition(".")[0]) for name in others]
             others = [name for name, chunk in first if chunk.isdecimal() and int(chunk) in chunks]
         self.store.delete(others)
+        if chunks is None and self.store.is_local:
+            remove_empty_folders(self.store.path)
 
     def read_slice(self, own: ShardSlice) -> Iterator[NDArray[np.uint8]]:
         """Yield the bytes of a slice, a block at a time, each valid until the next.

@@ -34,15 +34,15 @@ from flat_tokens.storage.manifest import MANIFEST_NAME
 from tokenmill.stores import open_store
 from tokenmill.stores.durability import sync, sync_folders
 from tokenmill.stores.folder_lock import FolderLock
-from tokenmill.stores.names import STILL_USED, names_in, rename
+from tokenmill.stores.names import STILL_USED, names_in, remove_empty_folders, rename
 
 DATASET_NAME = "dataset"
 REPLACED_NAME = "replaced"
 _LOCK_NAME = "lock"
-_OWN_NAME = re.compile(
-    r"(plan|status(\.\d+)?)\.json(\.tmp)?|(lock|journal)(\.\d+)?|stdin|job-[0-9a-f]{16}"
-    r"|(shards|dataset|replaced)(\.removed)?|\.put-.*"
+_OWN_FILE = re.compile(
+    r"(plan|status(\.\d+)?)\.json(\.tmp)?|(lock|journal)(\.\d+)?|stdin|job-[0-9a-f]{16}|\.put-.*"
 )
+_OWN_FOLDER = re.compile(r"(shards|dataset|replaced)(\.removed)?")
 
 
 class FolderWorkDir(WorkDir):
@@ -84,9 +84,11 @@ class FolderWorkDir(WorkDir):
         if os.path.lexists(self._folder) and (self._folder.is_symlink() or not self._folder.is_dir()):
             raise _foreign(self._folder)
         self._folder.mkdir(exist_ok=True)
-        foreign = sorted(name for name in names_in(self._folder) if not _OWN_NAME.fullmatch(name))
-        if foreign:
-            raise _foreign(self._folder / foreign[0])
+        for name in sorted(names_in(self._folder)):
+            path = self._folder / name
+            own = _OWN_FOLDER if path.is_dir() else _OWN_FILE
+            if not own.fullmatch(name) and os.path.lexists(path):  # another run may have removed it by now
+                raise _foreign(path)
         self.task, self.log.task = task, None if task is None else task[0]
         try:
             if task is not None:
@@ -150,6 +152,11 @@ class FolderWorkDir(WorkDir):
             self.acquire()
             self._remove()
         self._unlock()
+
+    def clean_dataset(self, keep: set[str]) -> None:
+        """See WorkDir. Also remove folders, one of which may have the name of a file."""
+        super().clean_dataset(keep)
+        remove_empty_folders(self.dataset)
 
     def _recover(self) -> bool:
         replaced = self._folder / REPLACED_NAME

@@ -90,6 +90,14 @@ def remove_empty(folder: Path) -> None:
     _remove(folder, os.rmdir)
 
 
+def remove_empty_folders(folder: Path) -> None:
+    """Remove the empty folders inside a folder, at all depths."""
+    for found, _, _ in os.walk(folder, topdown=False):
+        if found != str(folder):
+            with suppress(OSError):  # not empty
+                os.rmdir(found)  # noqa: PTH106
+
+
 def remove_tree(folder: Path) -> None:
     """Remove a folder and its content if it exists."""
     _remove(folder, shutil.rmtree)

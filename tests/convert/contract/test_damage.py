@@ -16,6 +16,7 @@ from limits import limits, small
 from runs import (
     Inline,
     convert,
+    error_of,
     exit_code,
     finish,
     sample_documents,
@@ -173,3 +174,31 @@ def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: 
         convert(Inline(), **options)
     assert files
     assert tree("out") == tree("clean")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["dataset/tokenizer.json", "dataset/*/encoded_tokens/0", "shards/*/*.rest"])
+def test_a_folder_with_the_name_of_a_file_is_replaced(name: str) -> None:
+    Path("in.txt").write_bytes(sample_text(60))
+    options: dict[str, Any] = {"inputs": ["in.txt"], "text_chunk_bytes": 500, "chunk_tokens": 8}
+    with small():
+        convert(Inline(), output="clean", **options)
+        with pytest.raises(KeyboardInterrupt):
+            convert(stopping_at(14), **options)
+        path = next(Path("out.partial").glob(name))
+        path.unlink()
+        (path / "inside").mkdir(parents=True)
+        (path / "file").write_bytes(b"")
+        convert(Inline(), **options)
+    assert tree("out") == tree("clean")
+    assert not Path("out.partial").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["plan.json", "journal", "lock", "status.json"])
+def test_a_folder_with_the_name_of_a_file_of_the_run_is_named(name: str) -> None:
+    Path("in.txt").write_bytes(sample_text(60))
+    Path("out.partial", name).mkdir(parents=True)
+    error = error_of(Inline(), inputs=["in.txt"], restart=True)
+    assert error.exit_code == REFUSED
+    assert str(error).startswith(f"out.partial/{name}: ")
