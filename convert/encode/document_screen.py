@@ -19,7 +19,7 @@ from convert.encode.job import Job
 from convert.shards.intake import END_TEXT, ShardIntake
 from tokenmill.inputs._core import Xxh64, find_separators, find_special_tokens, rows_with_special_tokens
 from tokenmill.inputs.batch import Batch
-from tokenmill.inputs.blocks import HEAD_BYTES
+from tokenmill.inputs.blocks import KEPT_BYTES
 from tokenmill.inputs.documents import DAMAGE, Documents, Event, LongText, Reading, Text
 from tokenmill.inputs.intake import BadRecord
 from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch
@@ -119,8 +119,8 @@ class DocumentScreen:
                 self._clock.lap("read")
                 content.update(view)
                 text_bytes += view.nbytes
-                if len(head) < HEAD_BYTES:
-                    head += bytes(view[: HEAD_BYTES - len(head)])
+                if len(head) < KEPT_BYTES:
+                    head += bytes(view[: KEPT_BYTES - len(head)])
                 self._clock.lap("check")
                 yield view
 

@@ -81,11 +81,11 @@ class Job(NamedTuple):
         )
 
 
-def hand_out(job: Job, put: Put, engine: Engine, most_tasks: int, options: StorageOptions) -> JobKey:
+def hand_out(job: Job, put: Put, engine: Engine, max_tasks: int, options: StorageOptions) -> JobKey:
     """Start the engine and return the key by which its tasks find the job.
 
     put: writes bytes where workers that do not inherit the job can read them.
-    most_tasks: more workers than this would have no work.
+    max_tasks: more workers than this would have no work.
     options: of the stores that the job uses.
     """
     if job.has_mask and job.max_token_id >= MASK_ID_LIMIT:
@@ -96,7 +96,7 @@ def hand_out(job: Job, put: Put, engine: Engine, most_tasks: int, options: Stora
         _import_for_workers(job.plan)
     else:
         job = job.for_others()
-    return hand_out_job(engine, most_tasks, job, put, options)
+    return hand_out_job(engine, max_tasks, job, put, options)
 
 
 def _import_for_workers(plan: Plan) -> None:

@@ -43,7 +43,7 @@ class Waiting(Engine):
     def worker_count(self) -> int:
         return 2
 
-    def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
+    def start(self, max_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
         prepare(*arguments)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:

@@ -231,3 +231,10 @@ def test_records_longer_than_blocks(size: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("tokenmill.inputs.read_jsonl.MAX_MARKED_BYTES", length - 1)
     convert_pairs(output="less", on_error="skip")
     assert len(masked_sequences("less")) == 1
+
+
+def test_replaced_surrogates_are_counted() -> None:
+    Path("p.jsonl").write_text(r'{"prompt": "a\ud800", "completion": "\udc00b\udc01"}')
+    summary = convert_pairs("p.jsonl", replace_invalid=True)
+    assert summary.intake.replaced == 3
+    assert tokenizer().decode(masked_sequences("out")[0][0]) == "a\ufffd\ufffdb\ufffd"

@@ -25,7 +25,7 @@ from tokenmill.stores.files import read_at
 BLOCK_BYTES = 4 << 20
 SCAN_BYTES = 64 << 10  # read first to find a boundary; later reads are larger
 MAX_SCAN_BYTES = 1 << 20
-HEAD_BYTES = 256  # kept of a record that is too long to be held, to show it in errors
+KEPT_BYTES = 256  # kept of a record that is too long to be held, to show it in errors
 
 
 class ByteStream(Protocol):

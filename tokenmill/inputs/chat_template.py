@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from tokenmill.errors import BadArgument, not_installed, printable
 from tokenmill.inputs.intake import RecordFault
-from tokenmill.inputs.json_records import encoded
+from tokenmill.inputs.json_records import encoded, surrogate_count
 from tokenmill.inputs.marked_records import MarkedText
 from tokenmill.inputs.messages import messages_for_template, roles_dropped
 from tokenmill.inputs.rules import ChatRules
@@ -179,7 +179,7 @@ def _marked(text: str, replaces: bool) -> MarkedText:
             trained.append((begin, len(parts)))
             begin = len(parts)
     parts += encoded(text[at:], replaces)
-    return MarkedText(bytes(parts), trained, cuts, of_chat=True)
+    return MarkedText(bytes(parts), trained, cuts, of_chat=True, replaced=surrogate_count(text))
 
 
 def _clock(chat_date: str) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ from typing import Any
 from tokenmill.inputs.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, RecordFault
 
 REPEATED = object()
-SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _LONGEST_INTEGER = 4000  # digits; Python's int() accepts 4,300
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
 _KINDS = {dict: "an object", list: "a list", bool: "a boolean", type(None): "null"}
@@ -91,6 +91,11 @@ def encoded(text: str, replaces: bool) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         if replaces:
-            return SURROGATES.sub("\ufffd", text).encode()
+            return _SURROGATES.sub("\ufffd", text).encode()
         detail = f"unpaired surrogate at character {error.start} of the text"
         raise RecordFault(INVALID_UTF8, detail) from None
+
+
+def surrogate_count(text: str) -> int:
+    """Return the number of unpaired surrogates in a text, each of which `encoded` replaces."""
+    return len(_SURROGATES.findall(text))

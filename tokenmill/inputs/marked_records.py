@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tokenmill.inputs.batch import Batch, Marks
 from tokenmill.inputs.documents import Documents
 from tokenmill.inputs.intake import MALFORMED, Intake, RecordFault
-from tokenmill.inputs.json_records import encoded, json_of, text_at, value_at
+from tokenmill.inputs.json_records import encoded, json_of, surrogate_count, text_at, value_at
 from tokenmill.inputs.rules import pointer_path
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class MarkedText(NamedTuple):
     of_chat: a template wrote the text.
     roles: roles of the messages.
     dropped: roles of the messages that the template leaves out.
+    replaced: unpaired surrogates that became U+FFFD.
     """
 
     text: bytes
@@ -45,6 +46,7 @@ class MarkedText(NamedTuple):
     of_chat: bool = False
     roles: Sequence[str] = ()
     dropped: Sequence[str] = ()
+    replaced: int = 0
 
 
 class MarkedRecords:
@@ -74,10 +76,12 @@ class MarkedRecords:
                     prompt, completion, tools, self._special, self._replaces
                 )
             else:
-                before, after = (encoded(text_at(record, path), self._replaces) for path in paths)
-                stop = len(before) + len(after)
-                text = MarkedText(before + after, [(len(before), stop)] if after else [], [])
+                texts = [text_at(record, path) for path in paths]
+                before, after = (encoded(text, self._replaces) for text in texts)
+                trained = [(len(before), len(before) + len(after))] if after else []
+                text = MarkedText(before + after, trained, [], replaced=surrogate_count("".join(texts)))
         self._intake.add_messages(text.roles, text.dropped)
+        self._intake.replaced += text.replaced
         return text
 
     def _template(self) -> ChatTemplate:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tokenmill.errors import printable
 from tokenmill.inputs import _core, utf8
-from tokenmill.inputs.blocks import HEAD_BYTES
+from tokenmill.inputs.blocks import KEPT_BYTES
 from tokenmill.inputs.documents import LongText
 from tokenmill.inputs.intake import INVALID_UTF8, BadRecord, Intake
 from tokenmill.inputs.rules import IntakeRules
@@ -48,7 +48,7 @@ class PiecedText:
         for piece, is_last in self._pieces:
             view = memoryview(piece)
             self._length += view.nbytes
-            self._head += bytes(view[: HEAD_BYTES - len(self._head)])
+            self._head += bytes(view[: KEPT_BYTES - len(self._head)])
             yield piece, is_last
 
     def count_in(self, intake: Intake, source_index: int, source: Source) -> None:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from tokenmill.inputs import utf8
 from tokenmill.inputs._core import json_texts
 from tokenmill.inputs.batch import Batch
-from tokenmill.inputs.blocks import HEAD_BYTES, Block, pieces_of
+from tokenmill.inputs.blocks import KEPT_BYTES, Block, pieces_of
 from tokenmill.inputs.documents import Documents, Event, Reading
 from tokenmill.inputs.intake import INVALID_UTF8, TOO_LONG, BadRecord, RecordFault
 from tokenmill.inputs.json_array import ArrayLines, is_array, may_be_array
-from tokenmill.inputs.json_records import SURROGATES, encoded, json_of, text_at
+from tokenmill.inputs.json_records import encoded, json_of, surrogate_count, text_at
 from tokenmill.inputs.marked_records import MarkedRecords, MarkedText, marked_documents
 from tokenmill.inputs.rules import MAX_MARKED_BYTES
 
@@ -136,7 +136,7 @@ class _Lines:
     def _text_of(self, record: Any) -> bytes:
         text = text_at(record, self._rules.text_path)
         data = encoded(text, self._rules.invalid == "replace")
-        self._intake.replaced += len(SURROGATES.findall(text))
+        self._intake.replaced += surrogate_count(text)
         return data
 
     def _record(self, line: bytes, place: int, number: int, text_of: Callable[[Any], _Text]) -> _Text | None:
@@ -154,7 +154,7 @@ class _Lines:
             return None
 
     def _bad(self, fault: RecordFault, line: bytes, length: int, place: int, number: int) -> None:
-        kept = line[: min(HEAD_BYTES, self._limit)] if fault.reason == _TOO_LONG else line
+        kept = line[: min(KEPT_BYTES, self._limit)] if fault.reason == _TOO_LONG else line
         record = BadRecord(fault.reason, str(fault), place, kept, length, number)
         self._intake.bad(self._reading.source_index, self._reading.source, record)
 
