@@ -13,7 +13,14 @@ from typing import Any, Literal, SupportsFloat
 from bpe.threads import available_threads
 from convert.errors import UsageError, shown
 from convert.path_fields import PathField, PathsField, checked_path
-from tokenmill.engines.choose import RETRIES, STALL_SECONDS, START_METHODS, check_engine, executor_of
+from tokenmill.engines.choose import (
+    MAX_WORKERS,
+    RETRIES,
+    STALL_SECONDS,
+    START_METHODS,
+    check_engine,
+    executor_of,
+)
 from tokenmill.inputs.kinds import INPUT_FORMATS, STANDARD_INPUT
 from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES, check_separator, pointer_path
 from tokenmill.stores.url import is_url
@@ -168,7 +175,7 @@ class ConvertOptions:
     overwrite: bool = False
     restart: bool = False
     verify: Literal["sample", "full"] = _choice("sample", "sample", "full")
-    workers: int | None = _integer(None, 1, 4096)
+    workers: int | None = _integer(None, 1, MAX_WORKERS)
     executor: str | None = None
     scheduler: str = ""
     address: str = ""

@@ -22,6 +22,7 @@ from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
 from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretokenizer import Pretokenizer
+from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
 from bpe.training import Training, train_on
 from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions
@@ -139,7 +140,7 @@ def count(options: Namespace) -> int:
 
 def _engine(options: Namespace) -> EngineOptions | None:
     """Where `count` counts: None for threads of this process, where no executor is named."""
-    from tokenmill.engines.choose import STALL_SECONDS, executor_of, quiet_loggers
+    from tokenmill.engines.choose import STALL_SECONDS, engine_of, executor_of, quiet_loggers
 
     executor = executor_of(options.executor, options.scheduler, options.address)
     if executor is None:
@@ -154,17 +155,8 @@ def _engine(options: Namespace) -> EngineOptions | None:
             raise BadArgument(
                 f"--{flag.replace('_', '-')}: cannot be combined with --executor. Leave one of them out."
             )
-    from bpe.pretoken_counts.count_files import engine_options
-
     quiet_loggers(executor)
-    return engine_options(
-        executor,
-        options.workers,
-        options.scheduler,
-        options.address,
-        start_method=options.start_method,
-        stall_seconds=options.stall_timeout,
-    )
+    return engine_of(options, available_threads())
 
 
 def output_names(output: str, vocab_sizes: list[int]) -> list[str]:

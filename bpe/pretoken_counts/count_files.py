@@ -102,8 +102,6 @@ def engine_options(
         check_engine(executor if isinstance(executor, str) else EXECUTORS[0], workers, scheduler, address)
     except ValueError as error:
         raise BadArgument(str(error)) from None
-    if workers is not None:
-        check_range("--workers", workers, 1, 4096)
     check_range("--retries", more.get("retries", RETRIES), 0, 1000)
     return EngineOptions(executor, workers or available_threads(), scheduler, address, **more)
 

@@ -16,6 +16,7 @@ EXECUTORS: Final = ("process", "dask", "ray")
 START_METHODS: Final = ("auto", "fork", "spawn", "forkserver")
 STALL_SECONDS: Final = 300.0
 RETRIES: Final = 3
+MAX_WORKERS: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> N
             raise BadArgument(f"{flag}: requires --executor {needed_by}")
         if not value and executor == needed_by:
             raise BadArgument(f"--executor {needed_by}: requires {flag} ADDRESS")
-    if isinstance(workers, int) and workers < 1:
-        raise BadArgument(f"--workers: must be at least 1 (got {workers})")
+    if isinstance(workers, int) and not 1 <= workers <= MAX_WORKERS:
+        raise BadArgument(f"--workers: must be an integer from 1 to {MAX_WORKERS} (got {workers})")
     if executor != "process" and workers is not None:
         raise BadArgument(
             f"--workers: not supported with --executor {executor}, which sets the number of workers"
