@@ -1,5 +1,6 @@
-// GPT-2's byte alphabet, in which tokenizer.json spells entries: 188 printable Latin-1 characters stand for
-// themselves, the other 68 bytes for U+0100 and up in their order. The same as bpe/formats/byte_alphabet.py.
+// GPT-2's byte alphabet, in which tokenizer.json spells entries. 188 printable Latin-1 characters represent
+// their own byte; U+0100 and the following characters represent the other 68 bytes in order. Equals
+// bpe/formats/byte_alphabet.py.
 #pragma once
 
 #include <array>

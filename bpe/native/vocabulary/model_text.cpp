@@ -8,7 +8,7 @@ namespace bpe {
 
 namespace {
 
-// What each byte is within a JSON string, in UTF-8: its character of the alphabet, escaped where it must be.
+// A byte in a JSON string: its character of the alphabet in UTF-8, escaped if necessary.
 struct SpelledByte {
   char text[3];
   uint8_t size;
@@ -31,9 +31,9 @@ constexpr auto spellings = [] {
   return table;
 }();
 
-// In a JSON string as Python writes it.
+// Writes a byte of a JSON string as Python does.
 void append_character(std::string &out, char c) {
-  constexpr const char *short_escapes = "btn?fr"; // of 8 to 13
+  constexpr const char *short_escapes = "btn?fr"; // of bytes 8 to 13
   constexpr const char *digits = "0123456789abcdef";
   const uint8_t byte = static_cast<uint8_t>(c);
   if (byte >= 0x20) {

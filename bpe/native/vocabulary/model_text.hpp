@@ -1,8 +1,7 @@
-// The large parts of a tokenizer.json as text: what entry_file.hpp reads, written.
+// Writers of model.vocab and model.merges, which entry_file.hpp reads.
 //
-// Compact JSON as Python's json.dumps writes it with separators (",", ":") and characters beyond ASCII as
-// they are, byte for byte (tests/bpe/test_entry_files.py). About 0.1 s for 200,000 entries and 450,000
-// merges.
+// The output equals Python's json.dumps with ensure_ascii=False and separators (",", ":"), byte for byte
+// (tests/bpe/test_entry_files.py). Cost: about 0.1 s for 200,000 entries and 450,000 merges.
 #pragma once
 
 #include "vocabulary/vocabulary.hpp"
@@ -15,16 +14,16 @@
 
 namespace bpe {
 
-// Listed merges, or every split of a rank file's entries: two symbols a merge, lowest rank first.
+// Listed merges, or all splits of a rank file's entries: two symbols per merge, lowest rank first.
 std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary);
 
-// Both are written in pieces of some size, or of one entry or merge where that is longer: the text of a
-// vocabulary never lies in memory whole. next() gives a piece, or false after the last, and takes a size
-// of 2 bytes at least; the vocabulary must outlive the writer.
+// Both writers produce pieces of a given size, or of one entry or merge if that is longer, which bounds the
+// memory. next() writes a piece, and returns false after the last one. bytes: at least 2. The vocabulary must
+// outlive the writer.
 
 // The object {entry in the byte alphabet, or as text: id} by ascending id. special_keys: id and key, as a
-// JSON string with its quotes, of each special token, by ascending id; they stand in place of an entry with
-// the same id.
+// JSON string with its quotes, of each special token, by ascending id. They replace an entry with the same
+// id.
 class VocabText {
 public:
   VocabText(const Vocabulary &vocabulary, std::vector<std::pair<uint32_t, std::string>> special_keys);
