@@ -1,9 +1,8 @@
-"""The normalizers of a tokenizer.json: what is done to the text between special tokens before it is pretokenized.
+"""The normalizers of a tokenizer.json, which change each section before it is split into pretokens.
 
-A `Normalizer` is a sequence of components, each named and meant as in Hugging Face tokenizers, and gives what that
-library gives for every text (tests/bpe/test_normalizers.py): by the Unicode versions it has, not by this Python's. The
-core applies them (bpe/native/normalize); only a Replace by an expression, or of an empty text, is done here, by the
-`regex` package, and takes the text between special tokens out of the core.
+A `Normalizer` is a sequence of components with the names and the results of Hugging Face tokenizers, including its
+Unicode versions. The core applies them (bpe/native/normalize). Only a Replace of an empty text, or of an expression
+that cannot be compiled, runs here with the `regex` package.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from tokenmill.stores.system import cached_property
 if TYPE_CHECKING:
     import regex
 
-# Where a text begins that is normalized: within the text between two special tokens, as such a text, or as the first
-# of a whole input.
+# The start of a text: inside a section, at the start of a section, or at the start of the input.
 INSIDE, SECTION, INPUT = range(3)
 
 FormName: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
@@ -42,7 +40,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Lowercase:
-    """Each character in lower case, whatever stands around it."""
+    """Convert each character to lower case, independent of its context."""
 
     def steps(self) -> list[_Step]:
         return [("lowercase", b"", b"")]
@@ -50,7 +48,7 @@ class Lowercase:
 
 @dataclass(frozen=True)
 class Strip:
-    """White space at the beginning or the end of the text goes."""
+    """Remove white space at the start (left) or at the end (right)."""
 
     left: bool = True
     right: bool = True
@@ -62,7 +60,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class StripAccents:
-    """Combining marks go; letters that hold one stay."""
+    """Remove combining marks; precomposed letters stay."""
 
     def steps(self) -> list[_Step]:
         return [("strip_accents", b"", b"")]
@@ -70,7 +68,7 @@ class StripAccents:
 
 @dataclass(frozen=True)
 class Nmt:
-    """Control characters go, some other characters become spaces, as in Google's neural machine translation."""
+    """Remove control characters and replace some characters by spaces, as in Google's neural machine translation."""
 
     def steps(self) -> list[_Step]:
         return [("nmt", b"", b"")]
@@ -78,7 +76,7 @@ class Nmt:
 
 @dataclass(frozen=True)
 class ByteLevel:
-    """Each byte becomes the character that stands for it in GPT-2's byte alphabet."""
+    """Replace each byte by its character in GPT-2's byte alphabet."""
 
     def steps(self) -> list[_Step]:
         return [("byte_level", b"", b"")]
@@ -86,7 +84,7 @@ class ByteLevel:
 
 @dataclass(frozen=True)
 class Prepend:
-    """A text that is not empty gets something in front."""
+    """Put `text` before a non-empty section."""
 
     text: str
 
@@ -96,14 +94,14 @@ class Prepend:
 
 @dataclass(frozen=True)
 class DummyPrefix(Prepend):
-    """SentencePiece's: the same, but added tokens are looked for without it."""
+    """The dummy prefix of SentencePiece: a Prepend that does not apply to added tokens."""
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """A text that is not empty and does not begin with it gets something in front: what pre-tokenizers do.
+    """Put `text` before a non-empty section that does not start with it, like pre-tokenizers do.
 
-    input_only: only the first text of an input does.
+    input_only: only at the start of the input.
     """
 
     text: str
@@ -115,14 +113,14 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Replace:
-    """Each match of an expression as Oniguruma reads it, or each occurrence of a text, becomes another text."""
+    """Replace each occurrence of a text, or each match of an Oniguruma expression, by `content`."""
 
     pattern: str
     content: str
     is_expression: bool = False
 
     def __reduce__(self) -> tuple[type[Replace], tuple[str, str, bool]]:
-        return Replace, (self.pattern, self.content, self.is_expression)  # without the core's form
+        return Replace, (self.pattern, self.content, self.is_expression)  # without the compiled form
 
     def steps(self) -> list[_Step]:
         if self._automaton is not None:
@@ -131,19 +129,19 @@ class Replace:
 
     @property
     def in_core(self) -> bool:
-        """Whether the core can do it."""
+        """Whether the core can apply it."""
         return self._automaton is not None if self.is_expression else bool(self.pattern)
 
     @cached_property
     def _automaton(self) -> _core.Automaton | None:
-        """What drops the matches, if that can be compiled and no match is empty."""
-        from bpe.pretokenization.compiled import dropping  # 10 ms that the usual files need not pay
+        """The automaton that drops the matches, or None if it cannot be compiled or a match may be empty."""
+        from bpe.pretokenization.compiled import dropping  # deferred: importing this takes 10 ms
 
         return dropping(read_oniguruma.read(self.pattern)) if self.is_expression else None
 
     @cached_property
     def _expression(self) -> regex.Pattern[str]:
-        import regex  # slow to import, and the usual files need it not
+        import regex  # deferred: slow import, rarely needed
 
         if not self.is_expression:
             return regex.compile(regex.escape(self.pattern))
@@ -152,21 +150,21 @@ class Replace:
     def check(self) -> None:
         """Raise UnsupportedTokenizer or BadTokenizer if the expression cannot be used."""
         if not self.in_core:
-            _ = self._expression  # what is wrong with it is told by reading it
+            _ = self._expression  # raises for invalid expressions
 
     def parts(self, text: str) -> Iterable[tuple[int, int, bool]]:
-        """[start, stop) in characters of the matches and of what lies between them, and whether it is a match."""
+        """Return (start, stop, whether it is a match) of matches and gaps, in characters."""
         return parts_of(text, self._expression) if text else ()
 
     def apply(self, text: str) -> str:
-        """The text with the matches replaced."""
+        """Return the text with the matches replaced."""
         parts = self.parts(text)
         return "".join(self.content if is_match else text[start:stop] for start, stop, is_match in parts)
 
 
 @dataclass(frozen=True)
 class Precompiled:
-    """SentencePiece's charsmap, applied to short grapheme clusters and to characters. BadTokenizer if damaged."""
+    """SentencePiece's charsmap, applied to short grapheme clusters and to characters. Raise BadTokenizer if damaged."""
 
     charsmap: bytes
 
@@ -185,9 +183,9 @@ class Precompiled:
 
 @dataclass(frozen=True, repr=False)
 class Charsmap(Precompiled):
-    """The same charsmap as SentencePiece itself applies it: at each place the longest key gives way to its text.
+    """The charsmap as SentencePiece applies it: the longest key at each offset is replaced.
 
-    No component of Hugging Face tokenizers, whose Precompiled loses what follows the shortest key in a grapheme
+    Hugging Face tokenizers has no such component. Its Precompiled loses the text after the shortest key of a grapheme
     cluster ("e" with two accents).
     """
 
@@ -197,7 +195,7 @@ class Charsmap(Precompiled):
 
 @dataclass(frozen=True)
 class Bert:
-    """BertNormalizer. strip_accents: None for the value of lowercase."""
+    """BertNormalizer. strip_accents: None means the value of lowercase."""
 
     clean_text: bool = True
     handle_chinese_chars: bool = True
@@ -208,7 +206,7 @@ class Bert:
         strips = self.lowercase if self.strip_accents is None else self.strip_accents
         cleaned = ["bert_clean"] * self.clean_text + ["bert_ideographs"] * self.handle_chinese_chars
         lowered = ["bert_accents"] * strips + ["lowercase"] * self.lowercase
-        # Two maps in one where there are both.
+        # Adjacent maps are merged.
         first = "bert_clean_ideographs" if len(cleaned) == 2 else "".join(cleaned)
         last = "bert_accents_lowercase" if len(lowered) == 2 else "".join(lowered)
         return [(name, b"", b"") for name in (first, "nfd" if strips else "", last) if name]
@@ -232,23 +230,24 @@ NFC: Final = Form("NFC")
 
 @dataclass(frozen=True)
 class Normalizer:
-    """What is done to a text, component after component."""
+    """A sequence of components."""
 
     components: tuple[Component, ...]
 
     def __reduce__(self) -> tuple[type[Normalizer], tuple[tuple[Component, ...]]]:
-        return Normalizer, (self.components,)  # without the core's form
+        return Normalizer, (self.components,)  # without the compiled form
 
     def __str__(self) -> str:
-        """The names of the components, such as "NFC" or "NFD, StripAccents"."""
+        """Return the names of the components, such as "NFC" or "NFD, StripAccents"."""
         return ", ".join(
             each.name if isinstance(each, Form) else type(each).__name__ for each in self.components
         )
 
     def apply(self, text: bytes, start: int = SECTION) -> bytes:
-        """The UTF-8 of a text between two special tokens after the normalizer; the same object if nothing changes.
+        """Return the normalized section; the same object if nothing changes.
 
-        text: valid UTF-8. start: INPUT for one that an input begins with.
+        text: valid UTF-8.
+        start: INPUT for the section at the start of the input.
         """
         for stage in self._stages:
             text = (
@@ -259,21 +258,21 @@ class Normalizer:
         return text
 
     def apply_to_text(self, text: str) -> str:
-        """The same of a text and as one."""
+        """Return the normalized section for str."""
         return self.apply(text.encode()).decode()
 
     @cached_property
     def of_tokens(self) -> Normalizer:
-        """The normalizer of added tokens, by which they are found in normalized texts."""
+        """The normalizer for the content of added tokens that match normalized text."""
         return Normalizer(tuple(each for each in self.components if not isinstance(each, DummyPrefix)))
 
     def then(self, changes: Normalizer | None) -> Normalizer:
-        """This one, then another."""
+        """Return this normalizer followed by another."""
         return self if changes is None else Normalizer(self.components + changes.components)
 
     @property
     def may_remove_first(self) -> bool:
-        """Whether a text may lose its first character and keep others."""
+        """Whether a text can lose its first character and keep others."""
         return any(
             isinstance(each, (Strip, StripAccents, Nmt, Bert, Precompiled))
             or (isinstance(each, Replace) and not each.content)
@@ -282,18 +281,18 @@ class Normalizer:
 
     @cached_property
     def core(self) -> _core.Normalizer | None:
-        """The core's form, None if it can't do all components."""
+        """The compiled form, or None if the core cannot apply all components."""
         return (
             self._stages[0] if len(self._stages) == 1 and not isinstance(self._stages[0], Replace) else None
         )
 
     def place_before(self, text: bytes, place: int) -> int:
-        """Where the byte at `place` of `apply(text)` comes from: the start of what was normalized with it."""
+        """Return the start of the part of `text` that becomes the byte at `place` of `apply(text)`."""
         return self.core.place_before(text, place) if self.core is not None else 0
 
     @cached_property
     def _stages(self) -> list[_core.Normalizer | Replace]:
-        """Neighbours that the core can do are one stage."""
+        """Adjacent components for the core are one stage."""
         stages: list[_core.Normalizer | Replace] = []
         for outside, group in itertools.groupby(
             self.components, lambda each: isinstance(each, Replace) and not each.in_core
@@ -311,7 +310,7 @@ def core_steps(normalizer: Normalizer | None) -> list[_Step]:
 
 
 def make_normalizer(value: Normalizer | str | None) -> Normalizer | None:
-    """The normalizer that an argument says: a Normalizer, "NFC", or None; BadArgument for anything else."""
+    """Return the normalizer of an argument: a Normalizer, "NFC" or None. Raise BadArgument for other values."""
     if value is None or isinstance(value, Normalizer):
         return value if value is None or value.components else None
     if value == "NFC":

@@ -1,8 +1,8 @@
-r"""How a text without special tokens falls into pretokens: the components of a pre-tokenizer, compiled for the core.
+r"""Split sections into pretokens: the components of a pre-tokenizer, compiled for the core.
 
-What lies between the matches of a pattern of one's own is an error, since text would be lost, unless a tokenizer file
-says what becomes of it. An expression given in Python or on the command line means what tiktoken reads in it, one in a
-tokenizer.json what Hugging Face's tokenizers read.
+Text between the matches of a custom pattern is an error, because it would be lost. The pre-tokenizer of a file may keep
+or drop it. Expressions in Python and on the command line have the syntax of tiktoken, those of a tokenizer.json the
+syntax of Hugging Face's tokenizers.
 
 The `regex` package splits the text if an expression needs too many states for a table. This is about a hundred times
 slower. `slow_because` gives the reason.
@@ -35,18 +35,20 @@ _BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as g
 
 @dataclass(frozen=True)
 class Pretokenizer:
-    """The components in their order; equal ones cut alike."""
+    """The components in order. Equal pre-tokenizers give equal pretokens."""
 
     components: tuple[Component, ...]
 
     def __reduce__(self) -> tuple[type[Pretokenizer], tuple[tuple[Component, ...]]]:
-        return Pretokenizer, (self.components,)  # without the core's form
+        return Pretokenizer, (self.components,)  # without the compiled form
 
     @staticmethod
     def from_pattern(pattern: str | Pretokenizer) -> Pretokenizer:
-        """One stage; an expression that is a known spelling of a named pattern becomes that name.
+        """Return the pre-tokenizer of a pattern.
 
-        BadTokenizer if the expression is wrong or asks for what neither the core nor the `regex` package does.
+        pattern: a name, an expression, or a Pretokenizer. A known spelling of a named pattern becomes that pattern.
+
+        Raise BadTokenizer for an invalid expression and UnsupportedPattern for unsupported syntax.
         """
         if isinstance(pattern, Pretokenizer):
             return pattern
@@ -69,14 +71,14 @@ class Pretokenizer:
         return Pretokenizer((Split(pattern, "rust", gaps_are_errors=True),)).checked()
 
     def checked(self) -> Pretokenizer:
-        """Itself, once it is known that its texts can be cut."""
+        """Return the pre-tokenizer, or raise an error if it cannot run."""
         if self._compiled is None:
             _ = self._cutter
         return self
 
     @property
     def name(self) -> str | None:
-        """The name of PATTERNS that it is, if any."""
+        """The name in PATTERNS, or None."""
         return next((name for name in PATTERNS if named(name) == self), None)
 
     @property
@@ -86,56 +88,58 @@ class Pretokenizer:
 
     @property
     def automaton(self) -> _core.Automaton | None:
-        """The tables by which the core cuts texts that are changed already; None where texts are cut here."""
+        """The automaton for normalized texts, or None if they are split in Python."""
         compiled = self._compiled
         return None if compiled is None or compiled.may_leave_out else compiled.automaton
 
     @cached_property
     def changes(self) -> Normalizer | None:
-        """What is done to the text between added tokens, once it is normalized and before it is cut."""
+        """The changes to a section after the normalizer, before it is split."""
         return phases_of(self.components).phases[0].change
 
     @cached_property
     def changes_text(self) -> bool:
-        """Whether what it cuts is not the text: spaces in front, marks in place of spaces."""
+        """Whether pretokens differ from the text, such as by added prefixes."""
         phases = phases_of(self.components).phases
         return any(change != normalizers.ByteLevel() for phase in phases for change in phase.changes)
 
     def preparation(self, normalizer: Normalizer | None) -> Normalizer | None:
-        """What a normalizer does to such text, then the changes; None for nothing."""
+        """Return the normalizer followed by `changes`, or None for no change."""
         return normalizer.then(self.changes) if normalizer is not None else self.changes
 
     @cached_property
     def asks_for_input(self) -> bool:
-        """Whether a text is cut in another way if it is the first of an input."""
+        """Whether the pretokens differ at the start of the input."""
         return any(phase.asks_for_input for phase in phases_of(self.components).phases)
 
     @property
     def slow_because(self) -> str | None:
-        """Why the `regex` package has to cut the texts, if it has."""
+        """The reason for splitting with the `regex` package, or None."""
         found = self._compiled_or_why
         return found if isinstance(found, str) else None
 
     @property
     def slow_note(self) -> str | None:
-        """What to tell who waits, if that is so."""
+        """A note for users on the slow path, or None."""
         why = self.slow_because
         return why and with_sentence(
             why, "The regex package splits the text instead, at 0.2 to 3 MB/s per process."
         )
 
     def pretokens(self, text: str) -> list[str]:
-        """The pretokens of a text without special tokens, in order; none is empty.
+        """Return the non-empty pretokens of a section, in order.
 
-        Pretokenizer.from_pattern("[a-z]+| ").pretokens("ab cd") -> ["ab", " ", "cd"]. UncoveredText where the pattern
-        leaves text out. Where a component behind ByteLevel cuts a character apart its bytes are U+FFFD here.
+        Pretokenizer.from_pattern("[a-z]+| ").pretokens("ab cd") -> ["ab", " ", "cd"].
+
+        Raise UncoveredText if the pattern does not match some text. The bytes of a character that a component after
+        ByteLevel splits become U+FFFD.
         """
         if self.changes is not None:
             text = self.changes.apply(text.encode(), INPUT).decode()
         return [pretoken.decode(errors="replace") for pretoken in self.iterate(text)]
 
     def iterate(self, text: str) -> Iterator[bytes]:
-        """The bytes of the pretokens of a text that is changed already, one by one: they may be too many to be held."""
+        """Yield the bytes of the pretokens of a normalized text."""
         if self._compiled is None:
             return self._cutter.cut(text)
         data, ends = self.pretoken_spans(text)
@@ -143,7 +147,7 @@ class Pretokenizer:
         return (data[start:end] for start, end in zip(starts, ends.tolist(), strict=True))
 
     def pretoken_spans(self, text: str) -> tuple[bytes, NDArray[np.uint64]]:
-        """(the same end to end, uint64 ends of each), as the core's calls for given pretokens take them."""
+        """Return (concatenated pretokens, uint64 end offset of each) of a normalized text."""
         data = text.encode()
         if self._compiled is None:
             pretokens = list(self._cutter.cut(text))
@@ -166,12 +170,12 @@ class Pretokenizer:
         return b"".join(kept), np.cumsum([len(each) for each in kept], dtype=np.uint64)
 
     def to_data(self) -> list[dict[str, Any]]:
-        """The components for JSON."""
+        """Return the components as JSON data."""
         return [{"type": type(each).__name__} | asdict(each) for each in self.components]
 
     @staticmethod
     def from_data(data: Sequence[dict[str, Any]]) -> Pretokenizer:
-        """What `to_data` gave; KeyError, TypeError or ValueError for anything else."""
+        """Return the pre-tokenizer of `to_data`. Raise KeyError, TypeError or ValueError for other data."""
         components = []
         for each in data:
             fields = dict(each)
@@ -184,7 +188,7 @@ class Pretokenizer:
 
     @cached_property
     def _compiled_or_why(self) -> Compiled | str:
-        """The core's form, or why there is none, which takes as long to find out."""
+        """The compiled form, or the reason why there is none."""
         try:
             return compiled_of(self.components)
         except UnsupportedPattern as error:
@@ -202,7 +206,7 @@ class Pretokenizer:
 
 @cache
 def named(name: str) -> Pretokenizer:
-    """That of a name of PATTERNS."""
+    """Return the pre-tokenizer of a name in PATTERNS."""
     return Pretokenizer((Split(PATTERNS[name], "rust", gaps_are_errors=True),))
 
 

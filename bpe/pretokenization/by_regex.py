@@ -1,8 +1,4 @@
-"""Cutting by the `regex` package, for the patterns that no table can tell.
-
-They are given to it with their classes written out, so that its Unicode version is of no consequence. One that
-backtracks without end is stopped (`regex_matches`).
-"""
+"""Split texts with the `regex` package, for patterns that cannot be compiled to tables."""
 
 from __future__ import annotations
 
@@ -17,10 +13,10 @@ from bpe.pretokenization.stages import Cut, Phases
 
 
 class RegexCutter:
-    """Cuts texts by phases. why: what keeps them from being compiled, for what can't be done here, either."""
+    """Splits texts by phases. why: the reason they cannot be compiled, for the error if they cannot run here either."""
 
     def __init__(self, phases: Phases, why: str) -> None:
-        import regex  # slow to import, and hardly ever needed
+        import regex  # deferred: slow import, rarely needed
 
         if any(phase.asks_for_input for phase in phases.phases[1:]):
             raise UnsupportedPattern(why)
@@ -32,7 +28,7 @@ class RegexCutter:
             self._steps += [(cut, regex.compile(expression_of(cut.tree))) for cut in phase.cuts]
 
     def cut(self, text: str) -> Iterator[bytes]:
-        """The pretokens of a text, one by one; the changes of the first phase are made already."""
+        """Yield the pretokens of a text to which the changes of the first phase were already applied."""
         pieces: Iterator[str] = iter([text] if text else [])
         for step in self._steps:
             pieces = (
@@ -55,12 +51,10 @@ def _cut_each(pieces: Iterator[str], cut: Cut, expression: Any) -> Iterator[str]
 
 
 def _cut(text: str, cut: Cut, expression: Any) -> Iterator[str]:
-    """The pieces of one: each match and each gap between matches counts or not; what counts is kept by itself, left
-    out, or joined with what is beside it.
-    """
-    start = stop = 0  # of what is to be given next
-    counted: bool | None = None  # whether its last part counts; None: an empty match lies between
-    drops = False  # whether it is left out
+    """Yield the pieces of a text: its matches and gaps, kept, dropped or merged by the behavior of the cut."""
+    start = stop = 0  # of the next piece
+    counted: bool | None = None  # whether its last segment matches; None after an empty match
+    drops = False  # whether it is dropped
     for begin, end, in_match in parts_of(text, expression):
         if cut.gaps_are_errors and not in_match:
             raise UncoveredText(cut.name, text[begin : min(end, begin + 20)], len(text[:begin].encode()))

@@ -1,4 +1,4 @@
-"""The core's tables of a pre-tokenizer, made once a process for each."""
+"""Compile pre-tokenizers to tables of the core, once per process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bpe.pretokenization.two_way_tables import two_way_tables_of
 
 @dataclass(frozen=True)
 class Compiled:
-    """may_leave_out: whether text may lie between the matches, which is an error."""
+    """may_leave_out: whether some text lies between matches, which is an error."""
 
     automaton: _core.Automaton
     may_leave_out: bool
@@ -31,7 +31,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class TablePhases:
-    """What happens to a text, phase after phase, and the tables that cut each; from_alphabet: see `Phases`."""
+    """The phases of a pre-tokenizer and the tables of each. from_alphabet: see `Phases`."""
 
     phases: tuple[Phase, ...]
     tables: tuple[Tables, ...]
@@ -39,12 +39,12 @@ class TablePhases:
 
     @property
     def gaps_are_errors(self) -> bool:
-        """Whether text that is left out does not belong there."""
+        """Whether dropped text is an error."""
         return any(cut.gaps_are_errors for phase in self.phases for cut in phase.cuts)
 
 
 def table_phases_of(components: tuple[Component, ...]) -> TablePhases:
-    """The tables of components; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
+    """Return the tables of components. Raise UnsupportedPattern if they cannot be compiled."""
     known = phases_of(components)
     try:
         phases = _compilable(known.phases)
@@ -75,7 +75,7 @@ def compiled_of(components: tuple[Component, ...]) -> Compiled:
 
 
 def dropping(tree: Node) -> _core.Automaton | None:
-    """What drops the matches of a pattern and nothing else; None where that can't be compiled or one may be empty."""
+    """Return the automaton that drops the matches of a pattern, or None if it cannot be compiled."""
     if not _takes_text(tree):
         return None
     try:
@@ -85,7 +85,7 @@ def dropping(tree: Node) -> _core.Automaton | None:
 
 
 def _takes_text(node: Node) -> bool:
-    """Whether each match has a character."""
+    """Return whether every match has a character."""
     match node:
         case Characters():
             return True
@@ -101,7 +101,7 @@ def _takes_text(node: Node) -> bool:
 
 
 def _compilable(phases: Iterable[Phase]) -> tuple[Phase, ...]:
-    """The same, with the cuts of one as phases of their own where they are too much for one automaton."""
+    """Split phases whose cuts need too many states for one automaton."""
     made: list[Phase] = []
     for phase in phases:
         try:
@@ -128,8 +128,7 @@ def _tables_of(phase: Phase) -> Tables:
 
 
 def _staying(phases: Phases) -> bytes:
-    """Bytes of which a piece of the first phase may consist and is left as it is, whatever their order: not all that
-    there are, but most."""
+    """Return bytes that later phases never cut or change. The core keeps a piece of only these bytes as it is."""
     later = phases.phases[1:]
     if (
         not later
@@ -148,7 +147,7 @@ def _staying(phases: Phases) -> bytes:
 
 
 def _never_cut(automaton: Automaton, among: Iterable[int]) -> set[int]:
-    """Of these bytes some that it never cuts between, nor drops, as far as their classes tell."""
+    """Return some of these bytes that the automaton never drops or separates."""
     bytes_of: dict[int, set[int]] = {}
     for byte in among:
         point = ord(BYTE_TO_CHARACTER[byte])
@@ -162,7 +161,7 @@ def _never_cut(automaton: Automaton, among: Iterable[int]) -> set[int]:
 
 
 def _is_one_piece(automaton: Automaton, classes: Iterable[int]) -> bool:
-    """Whether all texts of these classes of characters are one piece."""
+    """Return whether every text of these classes is one piece."""
     reached = {0}
     rest = [0]
     while rest:
@@ -181,7 +180,7 @@ def _is_one_piece(automaton: Automaton, classes: Iterable[int]) -> bool:
 
 
 def core_automaton(tables: Tables) -> _core.Automaton:
-    """The tables in the core."""
+    """Return the automaton of the core for these tables."""
     return _core.Automaton(
         tables.then,
         tables.initial,

@@ -1,7 +1,7 @@
-"""The components of a pre-tokenizer as data: what tokenizer.json names, without its spelling.
+"""The components of a pre-tokenizer, as in a tokenizer.json.
 
-Each cuts the pieces that those before it left. `Split` is the general one; the others are shorthands that
-`tokenizers` defines. From `ByteLevel` on, pieces are seen byte by byte in the byte alphabet ("é" as "Ã©").
+Each component splits the pieces of the previous one. `Split` is the general one, and the others are shorthands of
+`tokenizers`. After `ByteLevel`, pieces are in the byte alphabet ("é" is "Ã©").
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-# What becomes of the matches; with `invert`, of what lies between them.
+# What happens to the matches; with `invert`, to the gaps between them.
 Behavior = Literal["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-# How an expression is read: as tiktoken reads it (fancy-regex), as tokenizers does, or as the text it is.
+# The syntax of an expression: that of tiktoken (fancy-regex), that of tokenizers, or literal text.
 Dialect = Literal["rust", "oniguruma", "text"]
 
 
 @dataclass(frozen=True)
 class Split:
-    """The matches of an expression and what lies between them.
+    """Split at the matches of an expression.
 
-    gaps_are_errors: the format drops text between the matches in silence (tiktoken's does); here that is an error.
+    gaps_are_errors: text between the matches is an error. tiktoken drops it silently.
     """
 
     expression: str
@@ -31,9 +31,9 @@ class Split:
 
 @dataclass(frozen=True)
 class ByteLevel:
-    """A space before a piece that starts with none, GPT-2's expression (use_regex), then the byte alphabet.
+    """Add a missing space before a piece, split by GPT-2's expression (use_regex), then use the byte alphabet.
 
-    trim_offsets is of no consequence to ids; it is kept to be written back.
+    trim_offsets: does not affect IDs; kept for saving.
     """
 
     add_prefix_space: bool = True
@@ -43,7 +43,7 @@ class ByteLevel:
 
 @dataclass(frozen=True)
 class Digits:
-    """Numeric characters (category N), each by itself or as runs."""
+    """Numeric characters (category N), individually or as runs."""
 
     individual_digits: bool = False
 
@@ -57,22 +57,22 @@ class Punctuation:
 
 @dataclass(frozen=True)
 class Whitespace:
-    r"""The matches of `\w+|[^\w\s]+`; what lies between them is dropped."""
+    r"""Keep the matches of `\w+|[^\w\s]+` and drop the gaps."""
 
 
 @dataclass(frozen=True)
 class WhitespaceSplit:
-    """What lies between whitespace; the whitespace is dropped."""
+    """Split at whitespace and drop it."""
 
 
 @dataclass(frozen=True)
 class BertPreTokenizer:
-    """WhitespaceSplit, then each punctuation character by itself."""
+    """WhitespaceSplit, then isolate each punctuation character."""
 
 
 @dataclass(frozen=True)
 class CharDelimiterSplit:
-    """What lies between the delimiters, which are dropped."""
+    """Split at a delimiter and drop it."""
 
     delimiter: str
 
@@ -84,14 +84,14 @@ class UnicodeScripts:
 
 @dataclass(frozen=True)
 class FixedLength:
-    """So many characters each."""
+    """Pieces of `length` characters."""
 
     length: int
 
 
 @dataclass(frozen=True)
 class Metaspace:
-    """Spaces become `replacement`, which starts each piece (split); prepend_scheme: where one is put before a text."""
+    """Replace spaces by `replacement` and start a piece at each (split). prepend_scheme: where to prepend one."""
 
     replacement: str = "\u2581"
     prepend_scheme: Literal["always", "first", "never"] = "always"

@@ -1,7 +1,7 @@
-"""The components of a pre-tokenizer as cuts and changes of text: what `tokenizers` does, said by patterns.
+"""The components of a pre-tokenizer as patterns and changes of text.
 
-A component that changes the text of a piece (a space in front, the byte alphabet) begins a *phase*, unless it comes
-first: each piece of the phase before is changed, and what the component and those behind it cut are the parts of that.
+A component that changes text (a prefix, the byte alphabet) starts a *phase* unless it comes first. A phase changes each
+piece of the previous phase and splits the result.
 """
 
 from __future__ import annotations
@@ -41,17 +41,14 @@ _ANY: Final = Characters(~CodePoints())
 
 @dataclass(frozen=True)
 class Cut:
-    """A pattern and what becomes of its matches (invert: of what lies between them).
-
-    gaps_are_errors: what lies between them does not belong there.
-    """
+    """A pattern and what happens to its matches (invert: to the gaps). gaps_are_errors: gaps are errors."""
 
     tree: Node
     behavior: Behavior = "Isolated"
     invert: bool = False
     gaps_are_errors: bool = False
     name: str = ""  # the expression, for errors
-    by_scripts: bool = False  # of UnicodeScripts, which has an automaton of its own (script_runs)
+    by_scripts: bool = False  # UnicodeScripts has a special automaton (script_runs)
 
     def stage(self) -> Stage:
         return Stage(self.tree, self.behavior, invert=self.invert, gaps_are_errors=self.gaps_are_errors)
@@ -59,7 +56,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Phase:
-    """What happens to a text, or to each piece of the phase before: changes, then cuts, one after the other."""
+    """Changes, then cuts, of a text or of each piece of the previous phase."""
 
     changes: tuple[normalizers.Component, ...] = ()
     cuts: tuple[Cut, ...] = ()
@@ -69,25 +66,25 @@ class Phase:
         return normalizers.Normalizer(self.changes) if self.changes else None
 
     def stages(self) -> list[Stage]:
-        """Those that cut as it does; without any a text is one piece."""
+        """Return the stages of the cuts. Without cuts, the text is one piece."""
         return [cut.stage() for cut in self.cuts] or [Stage(Repeat(_ANY, 1, None))]
 
     @property
     def asks_for_input(self) -> bool:
-        """Whether it makes a difference that a text is the first of an input."""
+        """Whether the result differs at the start of the input."""
         return any(isinstance(each, normalizers.Prefix) and each.input_only for each in self.changes)
 
 
 @dataclass(frozen=True)
 class Phases:
-    """phases: at least one. from_alphabet: pieces are in the byte alphabet in the end, not the bytes themselves."""
+    """phases: at least one. from_alphabet: the final pieces are in the byte alphabet."""
 
     phases: tuple[Phase, ...]
     from_alphabet: bool
 
 
 def phases_of(components: Iterable[Component]) -> Phases:
-    """What the components do; UnsupportedTokenizer for pieces that can't be bytes."""
+    """Return the phases of components. Raise UnsupportedTokenizer for pieces that are not bytes."""
     phases: list[Phase] = []
     changes: list[normalizers.Component] = []
     cuts: list[Cut] = []
@@ -109,12 +106,12 @@ def phases_of(components: Iterable[Component]) -> Phases:
             changes += last
             from_alphabet = True
     if changes and not cuts and changes[-1] == normalizers.ByteLevel():
-        changes.pop()  # the bytes are what is asked for
+        changes.pop()  # the result is bytes
         from_alphabet = False
     if changes or cuts or not phases:
         phases.append(Phase(tuple(changes), tuple(cuts)))
     if any(phase.asks_for_input for phase in phases[1:]):
-        phases.insert(0, Phase())  # all pieces are told which begins an input
+        phases.insert(0, Phase())  # so that later phases know the first piece
     return Phases(tuple(phases), from_alphabet)
 
 
@@ -122,7 +119,7 @@ _Parts = tuple[list[normalizers.Component], list[Cut], list[normalizers.Componen
 
 
 def _parts_of(component: Component) -> _Parts:
-    """What a component changes, cuts, and then changes."""
+    """Return the changes before the cuts, the cuts, and the changes after them."""
     match component:
         case ByteLevel():
             cut = [Cut(read_rust.read(BYTE_LEVEL))] if component.use_regex else []
@@ -170,7 +167,7 @@ def _cuts_of(component: Component) -> list[Cut]:
 
 
 def tree_of(split: Split) -> Node:
-    """The syntax tree of a split's expression, read as its dialect says."""
+    """Return the syntax tree of the expression of a split."""
     match split.dialect:
         case "rust":
             return read_rust.read(split.expression)
@@ -186,7 +183,7 @@ def _space() -> Node:
 
 @cache
 def _script_runs() -> Node:
-    """Characters of one script; those of none belong to what is before, and are dropped where that is nothing."""
+    """Match runs of one script. Characters without a script continue a run."""
     known = scripts()
     none = ~CodePoints.union(known)
     return Choice(

@@ -1,4 +1,4 @@
-// Bytes written one after the other, with room behind the last so that whole registers may be stored.
+// A growing buffer of bytes with spare memory at its end, so that whole registers can be stored.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@ namespace bpe {
 
 class ByteBuffer {
 public:
-  static constexpr size_t spare_bytes = 64; // that may be read and written behind what was asked for
+  static constexpr size_t spare_bytes = 64; // readable and writable after the reserved bytes
 
   const uint8_t *data() const { return data_.get(); }
   uint8_t *data() { return data_.get(); }
   size_t size() const { return size_; }
   size_t capacity() const { return capacity_; }
-  // Up to here bytes may be read.
+  // The end of the readable memory.
   const uint8_t *readable() const { return data_.get() + capacity_; }
   void clear() { size_ = 0; }
 
-  // Where the next byte goes; room for so many. Moves what is there if that needs more memory.
+  // Reserves space for more bytes and returns the end of the content. May move the content.
   uint8_t *room(size_t bytes) {
     if (capacity_ - size_ < bytes || !data_)
       reserve(std::max(size_ + bytes + 1, 2 * capacity_));
@@ -44,7 +44,7 @@ public:
     data_ = std::move(larger);
     capacity_ = capacity;
   }
-  // Gives memory back that is more than `keep_bytes`; what is in it is lost.
+  // Releases memory above `keep_bytes`; the content is lost.
   void trim(size_t keep_bytes) {
     size_ = 0;
     if (capacity_ > keep_bytes) {

@@ -10,8 +10,8 @@ namespace bpe {
 
 namespace {
 
-constexpr size_t block = 32;                     // bytes that are looked at together
-constexpr size_t chunk_bytes = size_t{64} << 10; // of output for which there is room at once
+constexpr size_t block = 32;                     // bytes compared at once
+constexpr size_t chunk_bytes = size_t{64} << 10; // bytes of output reserved at once
 
 bool is_ascii(const uint8_t *p) {
   uint64_t words[block / 8];
@@ -84,7 +84,7 @@ void CharacterMap::finish() {
   places_.share_pages();
   length_of_same_ = places_.lengths_of_zero();
   ascii_stays_ = short_ascii_ = lowers_ascii_ = true;
-  if (!image('\n').starts_with('\n')) { // what cleans text makes spaces of line breaks
+  if (!image('\n').starts_with('\n')) { // cleaning replaces line breaks by spaces
     plain_from_ = 0x20;
     plain_to_ = 0x7E;
   }
@@ -100,7 +100,7 @@ void CharacterMap::finish() {
   }
 }
 
-// Of a block.
+// Whether a block is plain ASCII.
 bool CharacterMap::is_plain(const uint8_t *p) const {
   uint8_t other = 0;
   for (size_t i = 0; i < block; ++i)
@@ -108,7 +108,7 @@ bool CharacterMap::is_plain(const uint8_t *p) const {
   return other == 0;
 }
 
-// The first character from p on that does not stay.
+// Returns the first character from p on that changes.
 const uint8_t *CharacterMap::next_changed(const uint8_t *p, const uint8_t *stop) const {
   while (p < stop) {
     if (*p < 0x80 && ascii_stays_ && static_cast<size_t>(stop - p) >= block && p[1] < 0x80 && is_ascii(p)) {
@@ -186,7 +186,7 @@ void CharacterMap::append(const uint8_t *text, size_t size, ByteBuffer &buffer) 
       }
       p += c.length;
       if (ascii_stays_ && place == 0)
-        break; // perhaps the beginning of much that stays
+        break; // a long unchanged run may follow
     }
     buffer.set_end(out);
   }

@@ -1,4 +1,4 @@
-// A normalizer that replaces each character by itself: lower case, removed marks, spaces of other kinds.
+// A normalizer that maps each character independently, such as lower case or removed marks.
 #pragma once
 
 #include "normalize/page_table.hpp"
@@ -15,10 +15,10 @@ namespace bpe {
 class CharacterMap final : public Step {
 public:
   void replace(uint32_t code_point, const std::string &utf8);
-  // The character gets a space on both sides.
+  // Puts a space on both sides of the character.
   void space_around(uint32_t code_point) { places_.set(code_point, spaced); }
   void finish(); // before the first use
-  // Both maps in one: this one, then the other.
+  // Returns the map that applies this map, then the other.
   CharacterMap followed_by(const CharacterMap &other) const;
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
@@ -32,19 +32,20 @@ private:
   std::string image(uint32_t code_point) const;
 
   static constexpr uint32_t spaced = 1;
-  PageTable<uint32_t> places_;            // in pool_, 0: the character stays, or `spaced`
-  std::vector<uint8_t> pool_{0, 0, 0, 0}; // of each text its length, uint32, and its bytes
+  PageTable<uint32_t> places_;            // offset in pool_; 0: the character stays; or `spaced`
+  std::vector<uint8_t> pool_{0, 0, 0, 0}; // per text: length as uint32, then bytes
   std::map<std::string, uint32_t> place_of_text_;
-  std::array<uint8_t, 256> length_of_same_{}; // by first byte, of characters that all stay
-  // What ASCII becomes, where that is at most seven bytes: these, and how many in the last one.
+  std::array<uint8_t, 256>
+      length_of_same_{}; // by first byte: length of the characters if all of them stay, else 0
+  // The image of an ASCII character if it has at most seven bytes; the last byte is its length.
   std::array<std::array<uint8_t, 8>, 128> ascii_{};
   bool ascii_stays_ = false, short_ascii_ = false;
-  bool lowers_ascii_ = false; // and nothing else happens to ASCII, as far as it is plain
+  bool lowers_ascii_ = false; // plain ASCII only changes to lower case
   uint8_t plain_from_ = 0, plain_to_ = 0x7F;
   size_t max_growth_ = 1;
 };
 
-// What StripAccents, Lowercase, Nmt and the parts of BertNormalizer do.
+// The maps of StripAccents, Lowercase, Nmt and the parts of BertNormalizer.
 CharacterMap lower_case_map();
 CharacterMap removing_map(std::span<const uint32_t> removed);
 CharacterMap clean_map(std::span<const uint32_t> removed, std::span<const uint32_t> spaces);

@@ -1,5 +1,5 @@
-// SentencePiece's charsmap as SentencePiece applies it: at each place the longest key there gives way to its
-// text. Hugging Face's rule for the same tables is another one (precompiled.hpp).
+// SentencePiece's charsmap as SentencePiece applies it: replaces the longest key at each offset.
+// Hugging Face applies the same tables differently (precompiled.hpp).
 #pragma once
 
 #include "normalize/charsmap_table.hpp"
@@ -9,21 +9,21 @@ namespace bpe {
 
 class Charsmap final : public Step {
 public:
-  // Throws std::invalid_argument for a charsmap that is cut short or has a replacement that is not there.
+  // Throws std::invalid_argument for a truncated charsmap or a missing replacement.
   explicit Charsmap(std::string_view charsmap);
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
   size_t first_change(const uint8_t *text, size_t size) const override;
-  // A key may go on over any character that is known here.
+  // A key may contain any character.
   bool is_border(uint32_t) const override { return false; }
   size_t max_growth() const override { return max_growth_; }
 
 private:
-  // The first place from p on at which a key may begin.
+  // Returns the first offset from p on at which a key may start.
   const uint8_t *skip_same(const uint8_t *p, const uint8_t *stop) const;
 
   CharsmapTable table_;
-  bool same_ascii_[256] = {}; // by byte: no key, nor the begin of one that ASCII goes on
+  bool same_ascii_[256] = {}; // by byte: neither a key nor the start of one that continues with ASCII
   size_t max_growth_ = 1;
 };
 

@@ -37,7 +37,7 @@ CharsmapTable::CharsmapTable(std::string_view charsmap) {
   check_keys();
 }
 
-// Each state is looked at once, whatever way leads to it.
+// Visits each state once.
 void CharsmapTable::check_keys() const {
   std::vector<bool> seen(units_.size() | 0xFF);
   std::vector<uint64_t> states = {offset(units_[0])};
@@ -45,7 +45,7 @@ void CharsmapTable::check_keys() const {
     const uint64_t state = states.back();
     states.pop_back();
     if (state >= seen.size() || seen[state])
-      continue; // units are in blocks of 256: behind the last one there is nothing to go on by
+      continue; // units are in blocks of 256; a state after the last block has no transitions
     seen[state] = true;
     for (uint32_t byte = 1; byte < 0x100; ++byte) {
       const uint64_t place = state ^ byte;

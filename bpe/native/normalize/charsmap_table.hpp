@@ -1,7 +1,7 @@
 // The keys and replacements of a charsmap of SentencePiece (precompiled_charsmap).
 //
-// The charsmap: the bytes of a double array, uint32; a double array (darts-clone) of UTF-8 keys, uint32 each;
-// the replacements, each ended by NUL.
+// Layout: size in bytes of the double array as uint32; a double array (darts-clone) of UTF-8 keys, uint32
+// units; the replacements, each terminated by NUL.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ class CharsmapTable {
 public:
   struct Found {
     size_t key_bytes;
-    std::string_view text; // what stands for the key
+    std::string_view text; // the replacement of the key
   };
 
-  // Throws std::invalid_argument for a charsmap that is cut short or names a replacement that is not there.
+  // Throws std::invalid_argument for a truncated charsmap or a missing replacement.
   explicit CharsmapTable(std::string_view charsmap);
 
-  // The shortest or longest key that the text begins with; the longest ends with a character of the text, so
-  // that valid text stays valid whatever the keys of a damaged table are.
+  // Returns the shortest or longest key at the start of the text. The longest ends at a character boundary,
+  // so that valid text stays valid even with a damaged table.
   std::optional<Found> shortest(const uint8_t *text, size_t size) const;
   std::optional<Found> longest(const uint8_t *text, size_t size) const;
-  // Whether the text is a key or the beginning of one.
+  // Whether the text is a prefix of a key.
   bool goes_on(const uint8_t *text, size_t size) const;
-  // All replacements, end to end.
+  // All replacements, concatenated.
   std::string_view texts() const { return texts_; }
 
 private:

@@ -1,4 +1,4 @@
-// Which two characters compose to one.
+// Pairs of characters that compose to one.
 #pragma once
 
 #include "normalize/unicode_tables.hpp"
@@ -13,7 +13,7 @@ inline constexpr uint32_t first = 0xAC00, first_l = 0x1100, first_v = 0x1161, fi
 inline constexpr uint32_t l_count = 19, v_count = 21, t_count = 28, count = l_count * v_count * t_count;
 } // namespace hangul
 
-// Those of the table, by hashing.
+// The pairs of the table, in a hash table.
 class ComposingPairs {
 public:
   static const ComposingPairs &get() {
@@ -21,7 +21,7 @@ public:
     return made;
   }
 
-  // What the two become, 0: they don't compose.
+  // Returns the composition, or 0.
   uint32_t find(uint32_t first, uint32_t second) const {
     const uint64_t key = uint64_t{first} << 32 | second;
     for (size_t i = slot_of(key);; i = (i + 1) % slot_count) {
@@ -58,7 +58,7 @@ private:
   std::vector<Slot> slots_;
 };
 
-// What two characters become, Hangul included; 0: they don't compose.
+// Returns the composition of two characters, including Hangul, or 0.
 inline uint32_t compose(uint32_t first, uint32_t second) {
   if (first - hangul::first_l < hangul::l_count && second - hangul::first_v < hangul::v_count)
     return hangul::first +

@@ -1,19 +1,18 @@
-// Extended grapheme clusters of Unicode Annex 29: where the next one begins.
+// Boundaries of extended grapheme clusters (Unicode Annex 29).
 //
-// Flags are taken for two clusters where they are one: these have eight bytes, and Precompiled looks only at
-// clusters of less than six.
+// A flag counts as two clusters. It has eight bytes, and Precompiled only reads clusters below six bytes.
 #pragma once
 
 #include "normalize/unicode_tables.hpp"
 
 namespace bpe {
 
-// Follows a text from the start of a cluster on, class by class.
+// Reads the classes of a text from the start of a cluster.
 class ClusterRules {
 public:
   explicit ClusterRules(unicode::ClusterClass first) { begin(first); }
 
-  // Whether the next character belongs to the cluster; if not, it begins the next one.
+  // Whether the next character belongs to the cluster. Otherwise it starts the next one.
   bool goes_on(unicode::ClusterClass next) {
     using namespace unicode;
     if (!joins(next)) {
@@ -59,10 +58,10 @@ private:
   }
 
   unicode::ClusterClass last_;
-  bool pictographic_;           // a pictographic and extends of it
-  bool after_pictographic_zwj_; // and then a zero width joiner
-  bool conjunct_;               // a consonant and what may stand in a conjunct
-  bool linked_;                 // with a linker in it
+  bool pictographic_;           // a pictographic and its extends
+  bool after_pictographic_zwj_; // followed by a zero width joiner
+  bool conjunct_;               // a consonant, then only characters of a conjunct
+  bool linked_;                 // the conjunct has a linker
 };
 
 } // namespace bpe

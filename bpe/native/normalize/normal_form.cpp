@@ -15,23 +15,13 @@ namespace {
 constexpr uint8_t doubtful = 255;
 constexpr uint32_t code_point_bits = 0x1FFFFF;
 
-// Of a multiple of eight bytes.
-bool is_ascii(const uint8_t *p, size_t size) {
-  uint64_t all = 0, word;
-  for (size_t i = 0; i < size; i += 8) {
-    std::memcpy(&word, p + i, 8);
-    all |= word;
-  }
-  return (all & 0x8080808080808080ull) == 0;
-}
-
 size_t utf8_length(uint32_t c) {
   return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
 } // namespace
 
-// Short stretches lie on the stack.
+// Short runs are on the stack.
 class NormalForm::Parts {
 public:
   void clear() { count_ = 0; }

@@ -1,12 +1,11 @@
-// The normal forms NFC, NFD, NFKC and NFKD of Unicode Annex 15, by the Unicode version that Hugging Face
-// tokenizers has.
+// The normal forms NFC, NFD, NFKC and NFKD of Unicode Annex 15, with the Unicode version of Hugging Face
+// tokenizers.
 //
-// A character is clean (class 0) if it stays as it is and composes with nothing before it: the text may be
-// normalized apart before and behind the place where it begins. Classes 1 to 254 are marks that stay where
-// they stand if the marks before them have no higher combining class. All else is doubtful (255): it may
-// compose, or it is taken apart. A stretch runs from a clean character to the next; one that holds a doubtful
-// character or marks out of order is normalized, all else is copied. Linear in the text but for the order of
-// n marks behind one character, n log n.
+// A character is clean (class 0) if it does not change and never composes with text before it, so the text
+// can be cut before it. Classes 1 to 254 are marks that do not move if the marks before them have no higher
+// combining class. Other characters are doubtful (255): they compose or decompose. A run extends from a clean
+// character to the next. Runs with a doubtful character or unordered marks are normalized, others are copied.
+// Cost: linear, and n log n for n marks after one character.
 #pragma once
 
 #include "normalize/page_table.hpp"
@@ -19,7 +18,7 @@ namespace bpe {
 
 class NormalForm final : public Step {
 public:
-  // One of each exists, made on first use.
+  // Returns the shared instance.
   static const NormalForm &get(bool composed, bool compatible);
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
@@ -31,7 +30,7 @@ private:
   struct Stretch {
     const uint8_t *start, *stop;
   };
-  // The code points of a stretch in lanes of (class << 24 | code point).
+  // The code points of a run, as class << 24 | code point.
   class Parts;
 
   NormalForm(bool composed, bool compatible);
@@ -42,8 +41,8 @@ private:
 
   const bool composed_;
   PageTable<uint8_t> classes_;
-  CharacterSet unclean_; // all that are not clean
-  // Combining class << 24 | place in pool_ of how many parts it has and these; place 0: it is its own part.
+  CharacterSet unclean_; // all other than clean characters
+  // Combining class << 24 | offset in pool_ of the number of parts and the parts; 0: it does not decompose.
   PageTable<uint32_t> decompositions_;
   std::vector<uint32_t> pool_{0};
   size_t max_growth_ = 1;

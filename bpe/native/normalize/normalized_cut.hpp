@@ -1,4 +1,4 @@
-// Where a text that is normalized before it is pretokenized may be cut.
+// Safe cuts of texts that are normalized before they are split into pretokens.
 #pragma once
 
 #include "normalize/normalizer.hpp"
@@ -6,9 +6,9 @@
 
 namespace bpe {
 
-// As last_safe_cut: a place at which the pretokens of the normalized text are those of the parts before and
-// behind, each normalized by itself, whatever follows; 0: none was found. normalizer: nullptr for none.
-// tells_start: the normalizer is told that the part behind is one.
+// Like last_safe_cut: returns an offset at which the text can be normalized and split separately, whatever
+// follows, or 0. normalizer: may be nullptr.
+// tells_start: whether the caller passes the start of the second part to the normalizer.
 inline size_t last_normalized_cut(const Automaton &automaton, const Normalizer *normalizer,
                                   const uint8_t *text, size_t size, bool tells_start = false) {
   if (normalizer && !(tells_start ? normalizer->has_borders() : normalizer->same_for_parts()))

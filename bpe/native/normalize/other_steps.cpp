@@ -42,7 +42,7 @@ bool ReplaceText::is_of_one_character() const {
   return read_char(bytes_of(replaced_), bytes_of(replaced_) + replaced_.size()).length == replaced_.size();
 }
 
-// No occurrence of several characters may lie on both sides.
+// No occurrence of the text may cross the border.
 bool ReplaceText::is_border(uint32_t code_point) const {
   uint8_t utf8[4];
   const std::string_view character(reinterpret_cast<char *>(utf8), write_utf8(code_point, utf8));

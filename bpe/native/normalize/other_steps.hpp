@@ -1,4 +1,4 @@
-// Normalizers of a few lines: a replaced text, stripped white space, bytes as characters.
+// Small normalizers: replacing text, stripping white space, adding a prefix, the byte alphabet.
 #pragma once
 
 #include "normalize/page_table.hpp"
@@ -13,23 +13,23 @@
 
 namespace bpe {
 
-// Each occurrence of a text, leftmost first, becomes another.
+// Replaces each occurrence of a text, leftmost first.
 class ReplaceText final : public Step {
 public:
-  // Throws std::invalid_argument for an empty one.
+  // Throws std::invalid_argument for an empty text.
   ReplaceText(std::string_view replaced, std::string_view by);
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
   size_t first_change(const uint8_t *text, size_t size) const override;
   bool is_border(uint32_t code_point) const override;
   size_t max_growth() const override;
-  bool is_of_one_character() const; // the text that is replaced
+  bool is_of_one_character() const; // whether the replaced text is one character
 
 private:
   const std::string replaced_, by_;
 };
 
-// Each piece that an automaton drops becomes a text.
+// Replaces each piece that an automaton drops.
 class ReplaceMatches final : public Step {
 public:
   ReplaceMatches(std::shared_ptr<const Automaton> automaton, std::string_view by)
@@ -45,7 +45,7 @@ private:
   const std::string by_;
 };
 
-// White space at the beginning or the end of the text goes. The text can't be cut.
+// Removes white space at the start or the end of the text, which cannot be cut.
 class Strip final : public Step {
 public:
   Strip(bool left, bool right);
@@ -62,8 +62,7 @@ private:
   PageTable<uint8_t> is_space_;
 };
 
-// A text that is not empty gets something in front. The text can't be cut, unless it is the first of a
-// sequence.
+// Adds a prefix to a non-empty text. The text can only be cut if this is the first step.
 class Prepend final : public Step {
 public:
   explicit Prepend(std::string_view text) : text_(text) {}
@@ -77,7 +76,7 @@ private:
   const std::string text_;
 };
 
-// The same, unless the text begins with it already: what pre-tokenizers put in front.
+// Adds a prefix to a non-empty text that does not start with it.
 class Prefix final : public Step {
 public:
   explicit Prefix(std::string_view text) : text_(text) {}
@@ -91,7 +90,7 @@ private:
   const std::string text_;
 };
 
-// Each byte becomes the character that stands for it in the byte alphabet of GPT-2.
+// Replaces each byte by its character in the byte alphabet of GPT-2.
 class BytesAsCharacters final : public Step {
 public:
   BytesAsCharacters();
@@ -102,7 +101,7 @@ public:
   size_t max_growth() const override { return 2; }
 
 private:
-  std::array<std::array<uint8_t, 2>, 256> characters_; // of one byte those below 0x80
+  std::array<std::array<uint8_t, 2>, 256> characters_; // one byte if below 0x80
 };
 
 } // namespace bpe

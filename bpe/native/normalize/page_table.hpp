@@ -1,4 +1,4 @@
-// A value for each code point, in pages of 64: what the last byte of a UTF-8 sequence tells apart.
+// A value per code point, in pages of 64 (one page per UTF-8 sequence without its last byte).
 #pragma once
 
 #include "text/utf8.hpp"
@@ -32,14 +32,14 @@ public:
     }
     pages_[number][code_point % page_size] = value;
   }
-  // Calls give(code point) for each that has another value than 0, ascending.
+  // Calls give(code point) for each code point with a value other than 0, ascending.
   template <class Give> void for_each_set(Give give) const {
     for (uint32_t page = 0; page < numbers_.size(); ++page)
       for (uint32_t i = 0; numbers_[page] != 0 && i < page_size; ++i) // page 0 has no values
         if (pages_[numbers_[page]][i] != Value{})
           give(page * page_size + i);
   }
-  // Equal pages become one.
+  // Merges equal pages.
   void share_pages() {
     if (pages_.size() <= few_pages)
       return;
@@ -56,7 +56,7 @@ public:
       number = number_of_old[number];
     pages_ = std::move(pages);
   }
-  // By first byte: the length of the characters that begin with it if all of them have the value 0, else 0.
+  // Returns by first byte the length of its characters if all of them have the value 0, else 0.
   std::array<uint8_t, 256> lengths_of_zero() const {
     std::array<uint8_t, 256> lengths{};
     const auto all_zero = [&](uint32_t start, uint32_t stop) {
@@ -69,13 +69,13 @@ public:
       lengths[lead] = all_zero(lead, lead + 1) ? 1 : 0;
     for (uint32_t lead = 0xC2; lead < 0xE0; ++lead)
       lengths[lead] = all_zero((lead & 31) << 6, ((lead & 31) + 1) << 6) ? 2 : 0;
-    for (uint32_t lead = 0xE1; lead < 0xF0; ++lead) // of E0 not all are characters
+    for (uint32_t lead = 0xE1; lead < 0xF0; ++lead) // E0 starts overlong sequences
       lengths[lead] = all_zero((lead & 15) << 12, ((lead & 15) + 1) << 12) ? 3 : 0;
     return lengths;
   }
 
 private:
-  static constexpr size_t few_pages = 16; // that are not worth the search
+  static constexpr size_t few_pages = 16; // too few for a search
 
   std::vector<uint16_t> numbers_;
   std::vector<Page> pages_;
@@ -95,7 +95,7 @@ template <class Give> void for_each_in(std::span<const uint32_t> set, Give give)
       give(c);
 }
 
-// Calls give(code point, what it becomes) for each mapping.
+// Calls give(code point, image) for each mapping.
 template <class Give> void for_each_mapping(std::span<const uint32_t> mappings, Give give) {
   for (size_t i = 0; i < mappings.size();) {
     const size_t length = mappings[i] >> 21;

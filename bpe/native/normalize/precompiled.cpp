@@ -39,7 +39,7 @@ Precompiled::Precompiled(std::string_view charsmap) : table_(charsmap) {
     same_ascii_[c] = (characters_[c] & changes_bit) == 0 && c != '\r';
 }
 
-// What stands for the shortest key that the text begins with.
+// Returns the replacement of the shortest key at the start of the text.
 std::optional<std::string_view> Precompiled::replacement(const uint8_t *key, size_t size) const {
   const auto found = table_.shortest(key, size);
   return found ? std::optional(found->text) : std::nullopt;
@@ -56,14 +56,14 @@ const uint8_t *Precompiled::cluster_stop(const uint8_t *p, const uint8_t *stop) 
   return stop;
 }
 
-// Whether the character at p, c, is seen at once to be a cluster.
+// Whether the character c at p is a cluster without reading further.
 bool Precompiled::stands_alone(const uint8_t *p, Char c, const uint8_t *stop) const {
   p += c.length;
   return class_of(c.code_point) == unicode::other &&
          (p == stop || class_of(read_char(p, stop).code_point) == unicode::other);
 }
 
-// ASCII that stays and is a cluster by itself.
+// Skips unchanged ASCII characters that are clusters.
 const uint8_t *Precompiled::skip_same_ascii(const uint8_t *p, const uint8_t *stop) const {
   while (p < stop && same_ascii_[*p] && (p + 1 == stop || p[1] < 0x80))
     ++p;
@@ -100,7 +100,7 @@ void Precompiled::append(const uint8_t *text, size_t size, ByteBuffer &out) cons
     out.append(reinterpret_cast<const uint8_t *>(made.data()), made.size());
   };
   const uint8_t *p = text, *const stop = text + size;
-  const uint8_t *copied = p; // all before is in `out`
+  const uint8_t *copied = p; // `out` has the text before it
   const auto copy_up_to = [&](const uint8_t *place) {
     out.append(copied, static_cast<size_t>(place - copied));
   };

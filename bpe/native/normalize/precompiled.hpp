@@ -1,8 +1,7 @@
 // SentencePiece's charsmap as Hugging Face tokenizers applies it: Precompiled.
 //
-// A grapheme cluster of less than six bytes is replaced by what stands
-// for the shortest key it begins with, whatever else is in it; where there is none, and in longer clusters,
-// each character is replaced by what stands for the shortest key that it begins with.
+// A grapheme cluster below six bytes is replaced by the text of the shortest key that it starts with. In
+// other clusters, each character is replaced by the text of the shortest key that it starts with.
 #pragma once
 
 #include "normalize/charsmap_table.hpp"
@@ -17,14 +16,14 @@ namespace bpe {
 
 class Precompiled final : public Step {
 public:
-  // Throws std::invalid_argument for a charsmap that is cut short or has a replacement that is not there.
+  // Throws std::invalid_argument for a truncated charsmap or a missing replacement.
   explicit Precompiled(std::string_view charsmap);
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
   size_t first_change(const uint8_t *text, size_t size) const override;
   bool is_border(uint32_t code_point) const override;
   size_t max_growth() const override { return max_growth_; }
-  // Whether the text may be cut between the two.
+  // Whether the text can be cut between the two.
   bool is_border_between(uint32_t before, uint32_t behind) const;
 
 private:
@@ -37,7 +36,7 @@ private:
   }
 
   CharsmapTable table_;
-  PageTable<uint32_t> characters_; // the class, and changes_bit
+  PageTable<uint32_t> characters_; // class | changes_bit
   static constexpr uint32_t changes_bit = 32;
   bool same_ascii_[256] = {}; // by byte: stays if ASCII follows
   size_t max_growth_ = 1;
