@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, cause, damaged, printable
 from flat_tokens.format import Int64
-from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.manifest import read_manifest, read_sources
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place
-
-if TYPE_CHECKING:
-    from flat_tokens.reader import FlatTokensArray
 
 # The counts of each source in the manifest.
 SOURCE_COUNTS = ("train_sequences", "train_tokens", "validation_sequences", "validation_tokens")
@@ -158,43 +154,3 @@ class SelectedSources:
         lengths = self._lengths[last]
         before = self._stops[last] - lengths + np.clip(ends - self._firsts[last], 0, lengths)
         return paths, np.diff(before, prepend=0)
-
-
-def parts_of_rows(
-    array: FlatTokensArray, row_count: int, ranges: tuple[Int64, Int64, Int64, Int64]
-) -> list[list[RowPart]]:
-    """The sequences in each of some rows, in order. ranges: see masks.put_trained."""
-    rows, columns, starts, stops = ranges
-    firsts, lasts = sequences_at(array.seq_starts, starts), sequences_at(array.seq_starts, stops - 1)
-    begins = array.seq_starts.read_ranges(list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
-    sequences = [
-        np.arange(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
-    ]
-    sources = iter(array.sources_of(np.concatenate([np.empty(0, dtype=np.int64), *sequences])))
-    found: list[list[RowPart]] = [[] for _ in range(row_count)]
-    for at, (row, column, start) in enumerate(
-        zip(rows.tolist(), columns.tolist(), starts.tolist(), strict=True)
-    ):
-        for sequence, begin in zip(sequences[at].tolist(), begins[at].tolist(), strict=True):
-            found[row].append(RowPart(column + max(begin - start, 0), sequence, next(sources)))
-    return found
-
-
-def sequences_at(seq_starts: Elements, tokens: Int64) -> Int64:
-    """The sequences that contain some tokens: a binary search for all of them at once, over the chunks of seq_starts
-    and then within one. On a store the requests of each step are sent together."""
-    chunk = seq_starts.chunk_elements
-    low = np.zeros(len(tokens), dtype=np.int64)
-    high = np.full(len(tokens), -(-len(seq_starts) // chunk), dtype=np.int64)  # the chunk is in [low, high)
-    while len(tokens) and int((high - low).max()) > 1:
-        middle = (low + high) // 2
-        wanted, to = np.unique(middle, return_inverse=True)
-        firsts = seq_starts.read_ranges([(index * chunk, index * chunk + 1) for index in wanted.tolist()])
-        is_at_most = np.concatenate(firsts).astype(np.int64)[to] <= tokens
-        low, high = np.where(is_at_most, middle, low), np.where(is_at_most, high, np.maximum(middle, low + 1))
-    found = np.empty(len(tokens), dtype=np.int64)
-    for index in np.unique(low).tolist():
-        here, first = low == index, index * chunk
-        entries = seq_starts.read(first, min(first + chunk, len(seq_starts))).astype(np.int64)
-        found[here] = first + np.searchsorted(entries, tokens[here], side="right") - 1
-    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,12 @@ import numpy.typing as npt
 from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
 from flat_tokens.format import MASK_BITS, not_rising
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
+from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
 from flat_tokens.storage.zarr_metadata import StoredArray
-
-if TYPE_CHECKING:
-    from flat_tokens.storage.elements import Elements
 
 WHOLE_SHARD_BYTES = (
     2**27

@@ -1,4 +1,4 @@
-"""A store that counts what is asked of it, and datasets on it."""
+"""A store that counts its requests, and datasets on it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ NO_NUMBERS = [
     *("abc", "", " ", "-1", "0", "nan", "-inf", "0x10", "1e9", "1.5", "1,5", "--", "9" * 30, "9" * 5000),
     *("1\n2", "\x1b[31m", "٣x", "\udcff", str(2**31), str(2**63)),
 ]
-# What makes a command whole, with its number still to come.
+# Arguments that complete a command, except for the number.
 MORE = {
     "export": ["--to=npy", "--output=o"],
     "import": ["--from=npy", "--output=o"],

@@ -1,4 +1,4 @@
-"""Nothing built is needed: what is there is found, what is not is done by numpy."""
+"""The native module is optional: its loops equal their fallbacks in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text by a tokenizer.json beside a dataset is the text that the tokenizer itself decodes."""
+"""The tokenizer.json of a dataset decodes to the same text as the tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source for grain: what grain asks for, without grain; and with it, where it is installed."""
+"""Sources for grain, tested without grain, and with grain if it is installed."""
 
 from __future__ import annotations
 

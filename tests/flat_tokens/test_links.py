@@ -15,7 +15,7 @@ from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUTS = {
     "v2": ArrayLayout.create(2, 64),
-    "v2 raw": ArrayLayout.create(2, 1024, compression="none"),  # whole pages: mapped one behind the other
+    "v2 raw": ArrayLayout.create(2, 1024, compression="none"),  # whole pages, mapped one after the other
     "v2 raw, short": ArrayLayout.create(2, 64, compression="none"),
     "v3": ArrayLayout.create(3, 16, 64),
     "v3 raw": ArrayLayout.create(3, 16, 64, "none"),
@@ -29,7 +29,7 @@ def root(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: An
 
 
 def read_all(root: Path) -> None:
-    """Everything that a training job, or somebody who looks at a dataset, reads."""
+    """Everything that training and inspection read."""
     dataset = flat_tokens.open(root)
     assert dataset.tokenizer_path is None or dataset.tokenizer_path.is_file()
     dataset.sources()

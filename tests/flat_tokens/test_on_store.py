@@ -1,4 +1,4 @@
-"""Datasets on an object store: what is read equals what a disk gives, and takes few requests."""
+"""Datasets on an object store are read like those on a disk, with few requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening: what is unfinished, foreign or damaged is refused at once, and so is another tokenizer."""
+"""Opening rejects unfinished, foreign and damaged datasets, and other tokenizers."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def tokens(size: int, kind: str) -> npt.NDArray[np.uint32]:
         return generator.integers(0, 2**32, size, dtype=np.uint32)
     largest = 200_000 if kind == "large ids" else 50_000
     ids = (largest ** generator.random(size)).astype(np.uint32) * 2
-    if kind == "repeated":  # phrases of all lengths, copied from anywhere in front of them
+    if kind == "repeated":  # phrases of all lengths, copied from anywhere before them
         at = 10
         while at < size:
             length = int(generator.geometric(0.1))

@@ -1,4 +1,4 @@
-"""Verification of a dataset on a store: what is found on a disk is found there."""
+"""Verification on a store finds the same damage as on a disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong calls of every public name: each is told in one line by an error of this package."""
+"""Wrong calls of every public name raise an error of this package with one line."""
 
 from __future__ import annotations
 
