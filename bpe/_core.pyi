@@ -102,9 +102,6 @@ class Normalizer:
 
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
-IMAGE_VERSION: int
-"""What `TokenizerCore.image` writes and `TokenizerCore.from_image` reads; raised when that changes."""
-
 class AddedTokens:
     """Added tokens, to be looked for in two passes."""
 
@@ -138,6 +135,15 @@ class EntryFile:
     @staticmethod
     def read_rank_file(data: bytes) -> EntryFile:
         """Read a rank file: a line `base64 rank` per entry."""
+    @staticmethod
+    def from_arrays(
+        ids: NDArray[np.uint32], ends: NDArray[np.uint64], bytes: bytes, merges: NDArray[np.uint32] | None
+    ) -> EntryFile:
+        """Collect entries and merges. ValueError for arrays that do not match.
+
+        ids: uint32[n]. ends: uint64[n], where each entry ends in `bytes`.
+        merges: uint32[2 * m], indexes of the left and the right entry of each. None for a rank file.
+        """
     @property
     def fault(self) -> tuple[str, int, int, int, str] | None:
         """The first malformed item: (kind, index, start, stop, key). data[start:stop] is its value.
@@ -207,20 +213,6 @@ class TokenizerCore:
         """
 
     @staticmethod
-    def from_image(
-        image: Buffer,
-        special_tokens: dict[bytes, int] | AddedTokens,
-        automaton: Automaton | None,
-        ignore_merges: bool,
-        normalizer: Sequence[NormalizerStep] = (),
-        changes: Sequence[NormalizerStep] = (),
-        decoding: TextDecoding | None = None,
-    ) -> TokenizerCore:
-        """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
-
-        ValueError for an image that is damaged, as far as memory would be touched that is not its own: keep a checksum.
-        """
-    @staticmethod
     def from_merges(
         merges: NDArray[np.uint32],
         byte_order: bytes,
@@ -249,8 +241,8 @@ class TokenizerCore:
         """Whether texts have spaces where entries have U+2581. Then given pretokens must have spaces, too."""
     def some_tokens(self, ids: Sequence[int]) -> AddedTokens:
         """Return the added tokens with these IDs, as `special` of the calls that encode."""
-    def image(self) -> bytes:
-        """Entries and merges in the form they are used in; no special tokens, no automaton."""
+    def arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], bytes, NDArray[np.uint32] | None]:
+        """Return the ordinary entries and the merges as `EntryFile.from_arrays` reads them."""
     def __len__(self) -> int:
         """The entries, without special tokens."""
     @property

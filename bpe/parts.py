@@ -44,6 +44,20 @@ class Parts:
         """The tokenizer in the core."""
         return self.vocabulary.core
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        of = self.vocabulary
+        facts = (of.special_tokens, of.ignore_merges, of.text_rules, dict(of.decoded_only))
+        components = (
+            self.pretokenizer,
+            self.normalizer,
+            self.tokens,
+            self.post_processor,
+            self.truncation,
+            self.padding,
+            self.decoder,
+        )
+        return _unpickled, (of.core.arrays(), of.unk_id, facts, components)
+
     @property
     def tokens(self) -> tuple[AddedToken, ...]:
         """The added tokens, by ascending ID."""
@@ -51,6 +65,23 @@ class Parts:
             return self.added_tokens
         by_id = sorted((id_, text) for text, id_ in self.vocabulary.special_tokens.items())
         return tuple(AddedToken(text, id_) for id_, text in by_id)
+
+
+def _unpickled(
+    arrays: tuple[Any, ...],
+    unk_id: int | None,
+    facts: tuple[dict[str, int], bool, TextRules | None, dict[int, str]],
+    components: tuple[Any, ...],
+) -> Parts:
+    """Build the core again and return the parts. Cost: as for loading, without reading a file."""
+    _, ignore_merges, text_rules, decoded_only = facts
+    pretokenizer, normalizer, tokens, *_, decoder = components
+    core = _core.EntryFile.from_arrays(*arrays).encoder(
+        ignore_merges=ignore_merges,
+        text_rules=None if text_rules is None else text_rules.for_core(unk_id),
+        **core_components(pretokenizer, normalizer, tokens, decoded_only, text_rules, decoder),
+    )
+    return Parts(Vocabulary(core, *facts), *components)
 
 
 class CoreComponents(TypedDict):

@@ -32,7 +32,6 @@ from bpe.buffers import (
     text_bytes,
     tokens_from,
 )
-from bpe.compiled import compile_parts, read_compiled
 from bpe.decoders import Decoder
 from bpe.errors import BadArgument, InvalidText, shown
 from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktoken
@@ -132,7 +131,7 @@ class Tokenizer:
         self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer.from_compiled, (self.compiled(),)
+        return Tokenizer.from_parts, (self._parts,)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same tokenizer.json. A rank file equals the list of its merges."""
@@ -655,21 +654,6 @@ class Tokenizer:
         if warning := warning_of_missing_bytes(parts.vocabulary):
             warnings.warn(f"{path}: {warning}", stacklevel=2)
         return Tokenizer.from_parts(parts)
-
-    @staticmethod
-    def from_compiled(image: Buffer) -> Tokenizer:
-        """The tokenizer of what `compiled` gave, 20 to 40 ms for 200,000 entries.
-
-        BadTokenizer if it was cut short or changed, or is another version's or another kind of machine's.
-        """
-        return Tokenizer.from_parts(read_compiled(image))
-
-    def compiled(self) -> bytes:
-        """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes. Pickling uses it.
-
-        About 50 bytes an entry. No file format to keep: another version of this package may refuse it.
-        """
-        return compile_parts(self._parts)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json. The file appears complete or not at all.

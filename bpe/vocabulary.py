@@ -152,6 +152,18 @@ class Vocabulary:
         """The highest ID; -1 for an empty vocabulary."""
         return max((self.core.max_id, *self.special_tokens.values(), *self.decoded_only))
 
+    @property
+    def unk_id(self) -> int | None:
+        """The ID of the unknown token, if there is one."""
+        rules = self.text_rules
+        if rules is None or rules.unk_token is None or rules.unk_entry is None:
+            return None
+        id_ = self.core.find(rules.unk_entry)
+        if id_ is None:
+            id_ = self.special_tokens.get(rules.unk_token)
+        texts = {text: each for each, text in self.decoded_only.items()}
+        return texts.get(rules.unk_token) if id_ is None else id_
+
     @cached_property
     def entries(self) -> dict[int, bytes]:
         """ID -> bytes of the ordinary entries, by ascending ID."""

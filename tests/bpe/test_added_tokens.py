@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import time
 from dataclasses import replace
@@ -140,7 +141,7 @@ def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
         again = Tokenizer.load(tmp_path / "t.json")
         assert again == ours
         assert again.added_tokens == ours.added_tokens
-        assert Tokenizer.from_compiled(ours.compiled()).added_tokens == ours.added_tokens
+        assert pickle.loads(pickle.dumps(ours)).added_tokens == ours.added_tokens
         saved = tokenizers.Tokenizer.from_file(str(tmp_path / "t.json"))
         for _ in range(5):
             text = random_text(rng, tokens)

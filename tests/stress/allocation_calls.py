@@ -8,6 +8,7 @@ MemoryError or return the usual result, because caches are optional. The next ca
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,7 +73,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
             lambda _: count_pretokens([(TEXT + "e\u0301").encode()], normalizer="NFC").as_dict(),
         ),
         "decode": (fresh, lambda t: t.decode(ids)),
-        "image": (fresh, lambda t: t.compiled()),
+        "pickle": (fresh, lambda t: pickle.loads(pickle.dumps(t)).canonical_json),
         "pretokenize": (none, lambda _: named("gpt2").pretoken_spans(text.decode())[1].tolist()),
         "separators": (none, lambda _: corpus_core.find_separators(documents, b"<|endoftext|>").tolist()),
         "special": (

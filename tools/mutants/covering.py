@@ -42,7 +42,7 @@ NATIVE_TESTS = {
     ),
     "bpe/native/vocabulary": (
         "bpe/test_vocabulary bpe/test_entry_files bpe/test_text_vocabulary bpe/test_encoder_core "
-        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters bpe/test_compiled "
+        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters "
         "bpe/test_tokenizer"
     ),
     "native/text": (

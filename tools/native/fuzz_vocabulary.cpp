@@ -1,10 +1,9 @@
 // A vocabulary of any small rules: merged as its rules say, written as the text of a tokenizer.json and read
-// back the same, written as an image and read back the same.
+// back the same.
 //
 // planted: bpe/native/vocabulary/model_text.cpp: `at_ += 2` -> `at_ += 3`
 #include "fuzz_rules.hpp"
 
-#include "common/image.hpp"
 #include "merge/merge_by_heap.hpp"
 #include "vocabulary/entry_file.hpp"
 #include "vocabulary/model_text.hpp"
@@ -18,12 +17,6 @@ template <class Writer> std::string written(Writer writer, size_t piece_bytes) {
   return all;
 }
 
-std::string image_of(const bpe::Vocabulary &vocabulary) {
-  bpe::ImageWriter image;
-  vocabulary.write(image);
-  return image.bytes;
-}
-
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -33,16 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const bool as_pairs = input.flag();
   const size_t piece_bytes = 2 + input.below(3000);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
-  const std::string image = image_of(vocabulary);
-  bpe::ImageReader reader(image);
-  const bpe::Vocabulary again(reader);
-  // What merges do not reach is in no order.
-  fuzz::expect(reader.at_end() && image_of(again).size() == image.size(), "an image is read back to its end");
-  for (const std::string &entry : rules.entries)
-    fuzz::expect(again.find(entry) == vocabulary.find(entry) &&
-                     again.find_unreachable(entry) == vocabulary.find_unreachable(entry),
-                 "an image is read back as it was written");
-
   const std::string vocab = written(bpe::VocabText(vocabulary, {}), piece_bytes);
   const std::string merges = written(bpe::MergesText(vocabulary, as_pairs), piece_bytes);
   const std::string document = "{\"model\":{\"vocab\":" + vocab + ",\"merges\":" + merges + "}}";

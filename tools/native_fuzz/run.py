@@ -16,7 +16,7 @@ from native_fuzz.seeds import write_dictionary, write_seeds
 MOST_MEGABYTES: Final = 2048  # most of it is what the address sanitizer keeps
 MOST_SECONDS: Final = 20  # of one input
 LONGEST: Final = 512  # bytes of one input, unless the target is named below
-LONGEST_OF: Final = {"json_lines": 1024, "model_json": 1024, "vocabulary_image": 8192}
+LONGEST_OF: Final = {"json_lines": 1024, "model_json": 1024}
 
 
 @dataclass(frozen=True)

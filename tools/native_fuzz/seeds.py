@@ -97,7 +97,6 @@ KINDS: Final = {
             "content_hash",
             "matches",
             "rows",
-            "vocabulary_image",
             "charsmap",
             "stored_ids",
         ),

@@ -1,7 +1,6 @@
 // Vocabularies and encoding, for Python.
 #include "bindings/id_lists.hpp"
 #include "bindings/tokenizer_core.hpp"
-#include "common/image.hpp"
 #include "encode/cut_into_pieces.hpp"
 #include "vocabulary/model_text.hpp"
 
@@ -134,7 +133,6 @@ TokenizerCore::TokenizerCore(bpe::Vocabulary vocabulary, bpe::FileComponents com
 void bind_encoder(nb::module_ &m) {
   bind_pieces<bpe::VocabText>(m, "VocabText");
   bind_pieces<bpe::MergesText>(m, "MergesText");
-  m.attr("IMAGE_VERSION") = bpe::image_version;
   nb::class_<bpe::AddedTokens>(m, "AddedTokens")
       .def(
           "__init__",
@@ -203,24 +201,6 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
           nb::arg("decoding") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
-          "from_image",
-          [](nb::object image, nb::handle special_tokens, const bpe::Automaton *automaton, bool ignore_merges,
-             const Items<nb::tuple> &normalizer, const Items<nb::tuple> &changes,
-             const std::optional<TextDecodingTuple> &decoding) {
-            const BufferView bytes(image);
-            bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
-                                           steps_from(normalizer), steps_from(changes)};
-            bpe::ImageReader reader(view_of(bytes));
-            bpe::Vocabulary vocabulary(reader);
-            if (!reader.at_end())
-              throw std::invalid_argument("the image goes on behind its end");
-            return new TokenizerCore(std::move(vocabulary), std::move(components), ignore_merges,
-                                     default_cache_bytes, decoder_of_text_from(decoding));
-          },
-          nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
-          nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
-          nb::arg("decoding") = nb::none(), nb::rv_policy::take_ownership)
-      .def_static(
           "from_merges",
           [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,
              const nb::bytes &byte_order, uint32_t first_id, nb::handle special_tokens,
@@ -247,15 +227,6 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("automaton").none(), nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
           nb::arg("memory_limit") = 0, nb::arg("cache_bytes") = default_cache_bytes,
           nb::rv_policy::take_ownership)
-      .def("image",
-           [](const TokenizerCore &core) {
-             bpe::ImageWriter image;
-             {
-               nb::gil_scoped_release unlocked;
-               core.encoder.vocabulary().write(image);
-             }
-             return nb::bytes(image.bytes.data(), image.bytes.size());
-           })
       .def("__len__", [](const TokenizerCore &core) { return core.encoder.vocabulary().size(); })
       .def_prop_ro("is_rank_file",
                    [](const TokenizerCore &core) { return core.encoder.vocabulary().is_rank_file(); })
@@ -269,6 +240,22 @@ void bind_encoder(nb::module_ &m) {
                                 : int64_t{vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1))};
                    })
       .def("entries", &entries_of)
+      .def("arrays",
+           [](const TokenizerCore &core) {
+             const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
+             std::vector<uint32_t> ids;
+             std::vector<uint64_t> ends;
+             for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+               ids.push_back(vocabulary.id(symbol));
+               ends.push_back(vocabulary.start(symbol + 1));
+             }
+             const std::string_view bytes = vocabulary.all_bytes();
+             nb::object merges = nb::none();
+             if (!vocabulary.is_rank_file())
+               merges = nb::cast(owned_array(bpe::listed_merges(vocabulary)));
+             return nb::make_tuple(owned_array(std::move(ids)), owned_array(std::move(ends)),
+                                   nb::bytes(bytes.data(), bytes.size()), merges);
+           })
       .def("entry_lengths",
            [](const TokenizerCore &core) {
              const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();

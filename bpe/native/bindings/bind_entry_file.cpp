@@ -6,6 +6,8 @@ namespace bpe::python {
 
 namespace {
 
+using IdArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 bpe::EntryFile read(const nb::bytes &data, bpe::EntryFile (*from)(std::string_view)) {
   const std::string_view view{data.c_str(), data.size()};
   nb::gil_scoped_release unlocked;
@@ -40,6 +42,19 @@ void bind_entry_file(nb::module_ &m) {
       .def_static(
           "read_rank_file", [](const nb::bytes &data) { return read(data, &EntryFile::from_rank_file); },
           nb::arg("data"))
+      .def_static(
+          "from_arrays",
+          [](const IdArray &ids, const RowOffsets &ends, const nb::bytes &bytes,
+             const std::optional<IdArray> &merges) {
+            bpe::EntryList entries{{ids.data(), ids.data() + ids.size()},
+                                   {bytes.c_str(), bytes.size()},
+                                   {ends.data(), ends.data() + ends.size()}};
+            std::optional<std::vector<uint32_t>> parts;
+            if (merges)
+              parts.emplace(merges->data(), merges->data() + merges->size());
+            return EntryFile::from_arrays(std::move(entries), parts);
+          },
+          nb::arg("ids"), nb::arg("ends"), nb::arg("bytes"), nb::arg("merges").none())
       .def_prop_ro("fault", &fault_of)
       .def(
           "outline",

@@ -32,6 +32,27 @@ bool may_start_merging(const std::optional<TextRules> &rules, std::string_view e
 
 } // namespace
 
+EntryFile EntryFile::from_arrays(EntryList entries, const std::optional<std::vector<uint32_t>> &merges) {
+  const auto require = [](bool holds) {
+    if (!holds)
+      throw std::invalid_argument("entries and merges: arrays do not match");
+  };
+  require(entries.ids.size() == entries.ends.size() && std::ranges::is_sorted(entries.ends) &&
+          (entries.ends.empty() ? 0 : entries.ends.back()) == entries.bytes.size());
+  for (const uint32_t id : entries.ids)
+    require(id <= INT32_MAX);
+  EntryFile file;
+  file.has_merges_ = merges.has_value();
+  for (const uint32_t part : merges.value_or(std::vector<uint32_t>())) {
+    require(part < entries.size());
+    file.merge_bytes_ += entries[part];
+    file.merge_ends_.push_back(file.merge_bytes_.size());
+  }
+  require(file.merge_ends_.size() % 2 == 0);
+  file.entries_ = std::move(entries);
+  return file;
+}
+
 int64_t EntryFile::max_id() const {
   int64_t highest = -1;
   for (const uint32_t id : entries_.ids)

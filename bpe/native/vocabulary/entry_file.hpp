@@ -60,6 +60,9 @@ public:
   // A line `base64 rank` per entry, with any blanks around both; empty lines are skipped. "=" is the empty
   // entry, which becomes a text.
   static EntryFile from_rank_file(std::string_view data);
+  // merges: two indexes of entries per merge; nullopt for a rank file. Throws std::invalid_argument for
+  // another number of ends than IDs, ends that descend or leave the bytes, and indexes without an entry.
+  static EntryFile from_arrays(EntryList entries, const std::optional<std::vector<uint32_t>> &merges);
 
   const Fault &fault() const { return fault_; }
   const EntryList &entries() const { return entries_; }

@@ -1,7 +1,5 @@
 #include "vocabulary/pair_table.hpp"
 
-#include "common/image.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -117,38 +115,6 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
     displacements_[bucket] = static_cast<uint16_t>(displacement);
   }
   return true;
-}
-
-void PairTable::write(ImageWriter &image) const {
-  image.put(uint64_t{size_});
-  image.put(multipliers_);
-  image.put_array(slots_);
-  image.put_array(displacements_);
-}
-
-PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count) {
-  size_ = image.get<uint64_t>();
-  multipliers_ = image.get<uint64_t>();
-  image.get_array(slots_);
-  image.get_array(displacements_);
-  const auto require = [](bool good) {
-    if (!good)
-      throw std::invalid_argument("the image's pair table is damaged");
-  };
-  require(std::has_single_bit(slots_.size()) && slots_.size() >= 2 && slots_.size() <= size_t{1} << 31);
-  require(std::has_single_bit(displacements_.size()) && displacements_.size() >= 2 &&
-          displacements_.size() <= size_t{1} << 31);
-  slot_shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
-  bucket_shift_ = 32 - static_cast<unsigned>(std::countr_zero(displacements_.size()));
-  size_t found = 0;
-  for (const uint64_t slot : slots_) {
-    if (slot == empty_slot)
-      continue;
-    ++found;
-    require(slot >> 43 < symbol_count && (slot >> 22 & no_symbol) < symbol_count &&
-            (slot & no_rank) < rank_count);
-  }
-  require(found == size_);
 }
 
 std::vector<PairTable::Pair> PairTable::pairs() const {

@@ -12,9 +12,6 @@
 
 namespace bpe {
 
-class ImageReader;
-class ImageWriter;
-
 class PairTable {
 public:
   static constexpr uint32_t no_symbol = (1u << 21) - 1; // merges with nothing; larger than every symbol
@@ -28,10 +25,6 @@ public:
   PairTable() : PairTable(std::vector<Pair>()) {}
   // Of a (left, right) given twice the higher rank counts.
   explicit PairTable(const std::vector<Pair> &pairs);
-  // What write() wrote. Throws std::invalid_argument unless every pair is of symbols below symbol_count and
-  // has a rank below rank_count.
-  PairTable(ImageReader &image, size_t symbol_count, size_t rank_count);
-  void write(ImageWriter &image) const;
 
   // All pairs, by ascending rank.
   std::vector<Pair> pairs() const;

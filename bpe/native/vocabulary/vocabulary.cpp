@@ -1,6 +1,5 @@
 #include "vocabulary/vocabulary.hpp"
 
-#include "common/image.hpp"
 #include "common/prefetch.hpp"
 
 #include <algorithm>
@@ -279,90 +278,6 @@ void Vocabulary::index_unreachable(const std::vector<uint32_t> &symbols) {
       place = (place + 1) & mask;
     unreachable_[place] = {hash, symbol};
   }
-}
-
-void Vocabulary::write(ImageWriter &image) const {
-  image.put(uint64_t{is_rank_file_});
-  image.put(uint64_t{text_.has_value()});
-  if (text_) {
-    for (const bool flag : {text_->byte_level, text_->byte_fallback, text_->fuse_unk, text_->has_spaces,
-                            text_->unk_id.has_value(), merges_characters_})
-      image.put(uint64_t{flag});
-    image.put(uint64_t{text_->unk_id.value_or(0)});
-    image.put_array(text_->unk_token);
-    image.put_array(text_->prefix);
-    image.put_array(text_->suffix);
-  }
-  image.put_array(std::vector<uint32_t>(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(size())));
-  image.put_array(starts_);
-  image.put_array(bytes_);
-  image.put_array(products_);
-  pairs_.write(image);
-  std::vector<uint32_t> unreachable;
-  for (const IndexSlot &slot : unreachable_)
-    if (slot.symbol != PairTable::no_symbol)
-      unreachable.push_back(slot.symbol);
-  image.put_array(unreachable);
-}
-
-Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>() != 0) {
-  const auto require = [](bool good) {
-    if (!good)
-      throw std::invalid_argument("the image's entries are damaged");
-  };
-  bool merges_bytes = true;
-  if (image.get<uint64_t>() != 0) {
-    text_.emplace();
-    const auto flag = [&] { return image.get<uint64_t>() != 0; };
-    text_->byte_level = flag();
-    text_->byte_fallback = flag();
-    text_->fuse_unk = flag();
-    text_->has_spaces = flag();
-    const bool has_unk = flag();
-    merges_bytes = !flag();
-    if (const uint64_t unk_id = image.get<uint64_t>(); has_unk) {
-      require(unk_id <= INT32_MAX);
-      text_->unk_id = static_cast<uint32_t>(unk_id);
-    }
-    image.get_array(text_->unk_token);
-    image.get_array(text_->prefix);
-    image.get_array(text_->suffix);
-  }
-  image.get_array(ids_);
-  image.get_array(starts_);
-  image.get_array(bytes_);
-  require(size() < PairTable::no_symbol && starts_.size() == size() + 1 && starts_[0] == 0 &&
-          starts_.back() == bytes_.size());
-  for (size_t symbol = 0; symbol < size(); ++symbol)
-    require(starts_[symbol] < starts_[symbol + 1] && ids_[symbol] <= INT32_MAX &&
-            (symbol == 0 || ids_[symbol - 1] < ids_[symbol]));
-  index_entries();
-  ids_are_symbols_ = !text_ && (ids_.empty() || ids_.back() == size() - 1); // ids ascend
-  if (text_) {
-    list_byte_entries();
-    const bool known =
-        std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) == byte_symbols_.end();
-    require(!merges_bytes || (text_->byte_level ? text_->prefix.empty() && text_->suffix.empty() &&
-                                                      lacks_only_bytes_outside_utf8()
-                              : known           ? text_->byte_fallback
-                                                : text_->unk_id && !text_->byte_fallback));
-    list_text_symbols(merges_bytes);
-  } else {
-    list_bytes();
-  }
-  image.get_array(products_);
-  require(products_.size() < PairTable::no_rank);
-  for (const uint32_t product : products_)
-    require(product < ids_.size());
-  pairs_ = PairTable(image, ids_.size(), products_.empty() ? size() : products_.size());
-  require(pairs_.size() >= character_merges_.size());
-  list_neighbours();
-  std::vector<uint32_t> unreachable;
-  image.get_array(unreachable);
-  require(unreachable.size() <= size());
-  for (const uint32_t symbol : unreachable)
-    require(symbol < size());
-  index_unreachable(unreachable);
 }
 
 } // namespace bpe

@@ -54,11 +54,6 @@ public:
   // that are an entry.
   Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_t *merges, size_t merge_count,
              uint32_t first_id, const MemoryLimit &limit);
-  // The same out of what write() wrote, which holds what is slow to find out. Throws std::invalid_argument
-  // for an image that no Vocabulary can have written; whatever its bytes are, what is made of it stays within
-  // its memory.
-  explicit Vocabulary(ImageReader &image);
-  void write(ImageWriter &image) const;
 
   bool is_rank_file() const { return is_rank_file_; }
   // Listed merges by rank, a pair listed twice once; of a rank file the one split of each entry that can come
