@@ -41,17 +41,9 @@ struct Check {
 std::vector<uint64_t> pretoken_ends(const bpe::Automaton &automaton, const GuardedText &text) {
   const auto window = std::make_unique<bpe::TextWindow>(automaton);
   const uint8_t *const bytes = reinterpret_cast<const uint8_t *>(text.view().data());
-  window->reset(bytes, text.size(), bytes + text.size());
   std::vector<uint64_t> ends;
-  for (size_t at = 0; at < text.size();) {
-    window->open(bytes + at);
-    const size_t certain = window->certain();
-    if (certain > 0)
-      window->for_each_piece([&](size_t, size_t stop) { ends.push_back(at + stop); });
-    else
-      ends.push_back(static_cast<uint64_t>(window->end_of_long_piece() - bytes));
-    at = certain > 0 ? at + certain : ends.back();
-  }
+  window->for_each_piece(bytes, text.size(), bytes + text.size(),
+                         [&](size_t, size_t stop, bool) { ends.push_back(stop); });
   return ends;
 }
 
@@ -258,7 +250,7 @@ std::vector<uint32_t> encode_all(const Rules &rules, const Pattern &pattern, boo
   for (int warm = 0; warm < 2; ++warm) // merged the first time, found in the cache the second
     for (const GuardedText &text : texts) {
       row.clear();
-      encoder.encode(text.view(), encoder.added_tokens(), row);
+      encoder.encode(text.view(), encoder.components().added_tokens, row);
       std::string decoded;
       for (const uint32_t id : row)
         decoded += id < rules.entries.size() ? rules.entries[id] : "<|end|>";

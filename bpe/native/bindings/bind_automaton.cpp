@@ -160,25 +160,12 @@ void bind_automaton(nb::module_ &m) {
         std::vector<uint64_t> dropped;
         {
           nb::gil_scoped_release unlocked;
-          const uint8_t *const stop = text.data() + text.size();
-          auto window = std::make_unique<TextWindow>(automaton);
-          window->reset(text.data(), text.size(), stop);
-          const auto add = [&](const uint8_t *start, bool drops) {
-            starts.push_back(static_cast<uint64_t>(start - text.data()));
-            dropped.push_back(drops);
-          };
-          for (const uint8_t *at = text.data(); at < stop;) {
-            window->open(at);
-            if (window->certain() == 0) {
-              const uint8_t *const end = window->end_of_long_piece();
-              add(at, window->drops_first());
-              at = end;
-              continue;
-            }
-            for (size_t offset = 0; offset < window->certain(); offset = window->next_start(offset))
-              add(at + offset, window->drops(offset));
-            at += window->certain();
-          }
+          const auto window = std::make_unique<TextWindow>(automaton);
+          window->for_each_piece(text.data(), text.size(), text.data() + text.size(),
+                                 [&](size_t start, size_t, bool drops) {
+                                   starts.push_back(start);
+                                   dropped.push_back(drops);
+                                 });
         }
         return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)));
       },

@@ -162,8 +162,9 @@ void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes)
 // The same where some are left out, too.
 void EncoderSession::encode_each_piece(const uint8_t *readable, size_t input_bytes) {
   const uint8_t *const origin = window_->origin();
-  window_->for_each_piece([&](size_t start, size_t stop) {
-    push_piece(origin + start, origin + stop, readable, start == 0 ? input_bytes : 0);
+  window_->for_each_certain([&](size_t start, size_t stop, bool drops) {
+    if (!drops)
+      push_piece(origin + start, origin + stop, readable, start == 0 ? input_bytes : 0);
   });
 }
 

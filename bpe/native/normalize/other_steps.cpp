@@ -55,28 +55,12 @@ size_t ReplaceText::max_growth() const {
 
 void ReplaceMatches::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
   const auto window = std::make_unique<TextWindow>(*automaton_);
-  window->reset(text, size, text + size);
-  const auto give = [&](const uint8_t *start, const uint8_t *stop, bool is_match) {
+  window->for_each_piece(text, size, text + size, [&](size_t start, size_t stop, bool is_match) {
     if (is_match)
       out.append(bytes_of(by_), by_.size());
     else
-      out.append(start, static_cast<size_t>(stop - start));
-  };
-  for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
-    window->open(at);
-    const size_t certain = window->certain();
-    if (certain == 0) {
-      const uint8_t *const end = window->end_of_long_piece();
-      give(at, end, window->drops_first());
-      at = end;
-      continue;
-    }
-    for (size_t start = 0, next; start < certain; start = next) {
-      next = window->next_start(start);
-      give(at + start, at + next, window->drops(start));
-    }
-    at += certain;
-  }
+      out.append(text + start, stop - start);
+  });
 }
 
 Strip::Strip(bool left, bool right) : left_(left), right_(right) {

@@ -50,21 +50,11 @@ void LaterPieces::run(size_t number, std::string_view text, const uint8_t *reada
     }
     return;
   }
-  TextWindow &window = *own.window;
-  window.reset(bytes_of(text), text.size(), readable);
-  for (size_t at = 0; at < text.size();) {
-    window.open(bytes_of(text) + at);
-    const size_t certain = window.certain();
-    if (certain == 0) {
-      const size_t end = static_cast<size_t>(window.end_of_long_piece() - bytes_of(text));
-      if (!window.drops_first())
-        next(at, end);
-      at = end;
-      continue;
-    }
-    window.for_each_piece([&](size_t start, size_t stop) { next(at + start, at + stop); });
-    at += certain;
-  }
+  own.window->for_each_piece(bytes_of(text), text.size(), readable,
+                             [&](size_t start, size_t stop, bool drops) {
+                               if (!drops)
+                                 next(start, stop);
+                             });
 }
 
 void LaterPieces::give(std::string_view piece) {

@@ -39,15 +39,32 @@ public:
   size_t next_start(size_t offset) const;
   size_t last_start(size_t offset) const;
 
-  // Calls take(start, stop), offsets of a piece, for all that are certain and not left out, in order.
-  template <class Take> void for_each_piece(Take take) const {
+  // Calls take(start, stop, drops) for each piece of a text, in order: offsets in the text, and whether the
+  // piece is left out. Arguments as for reset().
+  template <class Take>
+  void for_each_piece(const uint8_t *text, size_t size, const uint8_t *readable, Take take) {
+    reset(text, size, readable);
+    for (size_t at = 0; at < size;) {
+      open(text + at);
+      if (const size_t certain = certain_; certain > 0) {
+        for_each_certain([&](size_t start, size_t stop, bool drops) { take(at + start, at + stop, drops); });
+        at += certain;
+      } else {
+        const size_t stop = static_cast<size_t>(end_of_long_piece() - text);
+        take(at, stop, drops_first_);
+        at = stop;
+      }
+    }
+  }
+
+  // The same for the pieces of the window that are certain. Offsets count from the origin.
+  template <class Take> void for_each_certain(Take take) const {
     size_t start = 0;
     uint64_t bits = starts_[0] & ~uint64_t{1}; // stops; the piece at the origin starts at 0
     for (size_t word = 0;; bits = starts_[++word]) {
       for (; bits != 0; bits &= bits - 1) {
         const size_t stop = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-        if (!drops(start))
-          take(start, stop);
+        take(start, stop, drops(start));
         start = stop;
       }
       if (word == certain_ / 64)

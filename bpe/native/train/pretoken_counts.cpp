@@ -243,22 +243,12 @@ void PretokenCounter::add_text(TextWindow &window, LaterPieces *later, std::stri
       done = end;
     }
   };
-  window.reset(text, size, readable);
-  for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
-    window.open(at);
-    const size_t certain = window.certain();
-    if (certain == 0) {
-      const uint8_t *const end = window.end_of_long_piece();
-      if (end - at > UINT32_MAX)
-        throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
-      if (!window.drops_first())
-        add(at, static_cast<size_t>(end - at));
-      at = end;
-      continue;
-    }
-    window.for_each_piece([&](size_t start, size_t stop) { add(at + start, stop - start); });
-    at += certain;
-  }
+  window.for_each_piece(text, size, readable, [&](size_t start, size_t stop, bool drops) {
+    if (stop - start > UINT32_MAX)
+      throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
+    if (!drops)
+      add(text + start, stop - start);
+  });
   count_them();
 }
 
