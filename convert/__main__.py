@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert"
         if parsed.dry_run:
             _print(dry_run(options))
             return 0
-        quiet_loggers(options.engine_name)
+        quiet_loggers(options.engine.executor)
         with stop_signals():
             if options.share is None:
                 _print(convert(options).lines(parsed.debug))

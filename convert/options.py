@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date
 from typing import Any, Literal, SupportsFloat
 
@@ -18,8 +18,8 @@ from tokenmill.engines.choose import (
     RETRIES,
     STALL_SECONDS,
     START_METHODS,
-    check_engine,
-    executor_of,
+    EngineOptions,
+    engine_of,
 )
 from tokenmill.inputs.kinds import INPUT_FORMATS, STANDARD_INPUT
 from tokenmill.inputs.rules import DEFAULT_SEPARATOR, MAX_RECORD_BYTES, check_separator, pointer_path
@@ -204,7 +204,7 @@ class ConvertOptions:
         if not all(isinstance(part, str) and part for pair in pairs for part in pair):
             raise UsageError("--storage-option: must map names to values, both non-empty text")
         check_separator(self.separator, "replace" if self.replace_invalid else "error")
-        check_engine(self.engine_name, self.workers, self.scheduler, self.address)
+        _ = self.engine  # raises for options that do not go together
         for names in EXCLUSIVE:
             if len(flags := [flag_of(name) for name in names if self._is_given(name)]) > 1:
                 raise UsageError(f"{flags[0]}: cannot be combined with {' or '.join(flags[1:])}")
@@ -248,9 +248,10 @@ class ConvertOptions:
         return 0.0 if self.validation or self.validation_docs is not None else DEFAULT_VALIDATION_FRACTION
 
     @property
-    def engine_name(self) -> str:
-        """The engine: executor, or the one that scheduler or address imply."""
-        return executor_of(self.executor, self.scheduler, self.address) or "process"
+    def engine(self) -> EngineOptions:
+        """Where the tasks run."""
+        found = engine_of(self, self.worker_count)
+        return replace(found, retries=self.retries, executor_options=self.executor_options)
 
     @property
     def worker_count(self) -> int:

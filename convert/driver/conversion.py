@@ -23,8 +23,7 @@ from convert.driver.choose_held_out import choose_threshold
 from convert.driver.context import Context, Setup
 from convert.driver.estimate import check_space, estimate_lines
 from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
-from convert.driver.left_out import leave_out
-from convert.driver.resume import resume
+from convert.driver.resume import leave_out, resume
 from convert.driver.schedule import EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
 from convert.encode.clock import Clock
@@ -40,7 +39,7 @@ from convert.workdir.workdir import WorkDir
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
 from tokenmill.cli.progress import Progress, Stage, make_progress
-from tokenmill.engines.choose import engine_of, open_engine
+from tokenmill.engines.choose import open_engine
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
@@ -131,9 +130,8 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
     with ExitStack() as opened:
         opened.callback(workspace.close)
         opened.enter_context(_advising(options, workspace))
-        where = engine_of(options, options.worker_count)
-        where = replace(where, retries=options.retries, executor_options=options.executor_options)
-        engine = open_engine(where if executor is None else replace(where, executor=executor), warn)
+        where = options.engine if executor is None else replace(options.engine, executor=executor)
+        engine = open_engine(where, warn)
         opened.callback(engine.shutdown)
         # After an error, the work that the stopped workers still finished is recorded last.
         recording = opened.enter_context(ExitStack())

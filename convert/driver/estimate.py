@@ -154,11 +154,11 @@ def estimate_lines(setup: Setup) -> list[str]:
         held_out = "the files of --validation"
     else:
         held_out = f"about {options.fraction:.3%} of the documents"
-    if options.engine_name == "process":
+    if options.engine.executor == "process":
         time_text = _duration(found.cpu_seconds / min(options.worker_count, os.cpu_count() or 1))
         time_text += f" with {counted(options.worker_count, 'worker')}"
     else:
-        workers = f"divided among the workers of {options.engine_name}"
+        workers = f"divided among the workers of {options.engine.executor}"
         time_text = f"{_duration(found.cpu_seconds)} of CPU time, {workers}"
     counts, sizes = Counter[str](), Counter[str]()
     for source in plan.sources:
