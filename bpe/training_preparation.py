@@ -15,7 +15,7 @@ from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.like import TextRule, rule_like
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import other_cut
-from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
+from bpe.pretoken_counts.gathering import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 from bpe.training_alphabet import FromAlphabet, initial_letters

@@ -8,7 +8,7 @@ of an argument. Each class has an exit code for commands and a stable code, whic
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 
 class TokenmillError(Exception):
@@ -16,12 +16,10 @@ class TokenmillError(Exception):
 
     exit_code: exit status of a command that ends with this error.
     code: stable identifier of the class.
-    counted: pretoken counts made so far, if counting can resume from them (`bpe.CountSet`).
     """
 
     exit_code: ClassVar[int] = 1
     code: ClassVar[str] = "E-RUN-001"
-    counted: Any = None
 
 
 class BadArgument(TokenmillError, ValueError):

@@ -161,7 +161,6 @@ def describe_counts(path: Path) -> dict[str, Any]:
     for _ in file.blocks():
         pass
     facts = file.facts
-    done = sum(source.is_complete for source in facts.sources)
     return {
         "distinct pretokens": len(file),
         "pretokens": file.total,
@@ -171,9 +170,8 @@ def describe_counts(path: Path) -> dict[str, Any]:
         "normalizer": str(facts.normalizer or "none"),
         "special tokens": [shown(text)[1:-1] for text in facts.special_tokens],
         "replaced": facts.replaced,
-        "complete": facts.complete,
         "sample": facts.sample or "none",
-        "sources": f"{done} of {len(facts.sources)} complete",
+        "sources": len(facts.sources),
         "written by": facts.tool,
     }
 

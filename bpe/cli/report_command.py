@@ -18,7 +18,6 @@ from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import other_cut
 from bpe.pretoken_counts.memory import check_room, trim_memory
-from bpe.pretoken_counts.uncut_separator import UNCUT_NOTE
 from bpe.progress import TrainingProgress
 from bpe.reports.measuring_encoder import check_measurable, texts_of_entries
 from bpe.reports.report import make_report, report_bytes
@@ -81,18 +80,10 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
         )
 
 
-class _Notes(TrainingProgress):
-    """Prints skipped and replaced records, but no advice about special tokens."""
-
-    def note(self, text: str) -> None:
-        if not text.startswith(UNCUT_NOTE):
-            super().note(text)
-
-
 def _count(
     sources: list[Source], arguments: list[str], tokenizer: Tokenizer, options: Namespace
 ) -> PretokenCounts:
-    with _Notes(quiet=True) as notes:
+    with TrainingProgress(quiet=True) as notes:
         counts = count_pretokens(
             sources,
             list(tokenizer.special_tokens),

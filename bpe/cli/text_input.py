@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, MissingInput, printable
 from bpe.pretoken_counts.records import Records
-from bpe.pretoken_counts.sources import file_of, listed
+from bpe.pretoken_counts.sources import listed
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader
 from tokenmill.cli.standard_streams import complain
@@ -80,7 +80,7 @@ def read_text(
     tell is called at the end, with how many U+FFFD were put in.
     """
     replaced = offset = 0
-    with Reader(source, "error", file_of(source, kind)) as reader:
+    with Reader(source, kind) as reader:
         for piece in utf8.whole_characters(_pieces(reader)):
             text, count, bad = utf8.repair(piece, invalid == "replace")
             if bad >= 0 or (offset == 0 and utf8.other_kind(piece)):

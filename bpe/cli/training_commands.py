@@ -20,7 +20,7 @@ from bpe.like import TextRule, rule_like
 from bpe.output_conflicts import check_outputs_apart
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
-from bpe.pretoken_counts.counts_inputs import cut_of_files
+from bpe.pretoken_counts.gathering import cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
@@ -28,7 +28,7 @@ from bpe.training import Training, train_on
 from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions
 from bpe.training_preparation import prepared
 from tokenmill.inputs.sizes import bytes_text, counted
-from tokenmill.stores import is_url, shown_url, split_key
+from tokenmill.stores import is_url, shown_url
 
 if TYPE_CHECKING:
     from tokenmill.engines.choose import EngineOptions
@@ -86,7 +86,7 @@ def train(options: Namespace) -> int:
     with CountingRun(options, sources, cut, keep) as run:
         gathered = run.gather()
         if options.keep_counts is not None:
-            run.save(options.keep_counts)
+            run.save(gathered, options.keep_counts)
 
         def merge() -> Training:
             loaded = gathered.load(
@@ -99,10 +99,9 @@ def train(options: Namespace) -> int:
             )
             return train_on(loaded, largest, training_options, run.progress, run.budget)
 
-        training = run.keeping(merge, "merging", at_once=True)
+        training = run.finish(merge, "merging", gathered)
         by_size = dict(zip(outputs, options.vocab_size, strict=True))
-        made = run.keeping(lambda: _write(training, by_size), "writing", at_once=False)
-        run.stop_if_asked(f"interrupted. Already written: {', '.join(outputs)}.")
+        made = run.finish(lambda: _write(training, by_size), "writing", gathered)
     if not options.quiet:
         print("\n".join(map(printable, made)), file=sys.stderr)
     if options.report is not None:
@@ -118,19 +117,16 @@ def count(options: Namespace) -> int:
     sources = counted_inputs(options)
     storage_options = dict(options.storage_option)
     check_output(options.output, storage_options=storage_options)
-    keep = Path(options.output)
-    if is_url(options.output):
-        keep = Path(split_key(options.output)[1]).with_suffix(".counts")
-    else:
+    if not is_url(options.output):
         inputs = [*named_files(sources), *options.counts, *_tokenizer_files(options.like)]
         check_outputs_apart([("--output", options.output)], inputs)
     if options.like is not None and options.pattern is not None:
         raise BadArgument(LIKE_OR_PATTERN)
     rule = rule_like(options.like) if options.like is not None else None
     cut = cut_of_files(options.counts, options.special_token, options.pattern, rule, storage_options)
-    with CountingRun(options, sources, cut, keep, engine) as run:
+    with CountingRun(options, sources, cut, engine=engine) as run:
         counts = run.gather()
-        run.save(options.output)
+        run.save(counts, options.output)
     if not options.quiet:
         facts = counts.facts
         text = f"counts of {bytes_text(facts.text_bytes)} in {counted(facts.documents, 'document')}"

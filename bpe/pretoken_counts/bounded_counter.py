@@ -1,5 +1,8 @@
-"""Counts the pretokens of texts in memory that is bounded: counts that outgrow their share go to a sorted file, and
-counting starts afresh. Texts of patterns or normalizers that the core has not are cut in Python."""
+"""Count the pretokens of texts in bounded memory.
+
+Counts that outgrow their share of the memory are written to a sorted file, and counting continues with an empty table.
+Text whose pattern or normalizer the core does not support is split in Python.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from bpe import _core
-from bpe.errors import EnvironmentFailure, NotEnoughMemory, UncoveredText
+from bpe.errors import NotEnoughMemory, UncoveredText
 from bpe.normalizers import INPUT, Normalizer
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
@@ -18,7 +21,6 @@ from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretoken_counts.counts_writer import write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, used_bytes
 from bpe.pretoken_counts.text_blocks import MAX_BLOCK_BYTES, THREAD_BLOCK_BYTES, Block, HeldLimit
-from bpe.pretoken_counts.uncut_separator import UncutSeparators
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import cut_at_special_tokens
@@ -29,22 +31,23 @@ from tokenmill.inputs._core import rows_with_special_tokens
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from bpe.pretoken_counts.counts_facts import Arrays
     from tokenmill.inputs.batch import Batch
     from tokenmill.inputs.pieced_text import PiecedText
 
-# The regex package is slow: this takes it a second or less, and what Python holds for it stays small.
+# The regex package takes a second or less for this, and the memory that Python needs stays small.
 PYTHON_BLOCK_BYTES: Final = 2 << 20
-# What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
+# Tables of one thread for counting and sorting (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
-SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
+SPILL_SHARE: Final = 8  # counts are spilled when they take an eighth of the free memory
 
 
 class BoundedCounter:
-    """documents: how many began. uncut: separators that did not cut. block_bytes: how much text to give at a time.
-    held_limit: how much of it may be held where it has no place to cut, None for any.
+    """Counts blocks of text and batches of documents.
 
-    budget None: all counts stay in memory; with one a workspace is needed.
+    documents: number of documents that began.
+    block_bytes: bytes of text to pass at a time.
+    held_limit: how much text may be held that cannot be cut, None for no limit.
+    budget: memory limit, which requires a workspace. None: all counts stay in memory.
     """
 
     def __init__(
@@ -56,14 +59,13 @@ class BoundedCounter:
         workspace: Workspace | None,
     ) -> None:
         self.documents = 0
-        self.uncut = UncutSeparators(pretokenizer)
         self._options, self._pretokenizer, self._workspace = options, pretokenizer, workspace
         self._threads = options.threads or available_threads()
         self._preparation = pretokenizer.preparation(normalizer)
         core_normalizer = self._preparation.core if self._preparation is not None else None
         automaton = pretokenizer.automaton
         if self._preparation is not None and core_normalizer is None:
-            automaton = None  # what Python normalizes, it cuts
+            automaton = None  # text that Python normalizes is split in Python
         self._in_python = automaton is None
         self._specials = [token.encode() for token in options.special_tokens]
         self._automaton, self._core_normalizer = automaton, core_normalizer
@@ -74,20 +76,20 @@ class BoundedCounter:
             self.block_bytes = min(self.block_bytes, PYTHON_BLOCK_BYTES)
         self._spill_bytes: int | None = None
         self.held_limit: HeldLimit | None = None
-        self._runs: list[PretokenCounts | CountsFile] = []
+        self._runs: list[CountsFile] = []
         if budget is not None:
             free = budget.free_bytes
             self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
-            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
-            # much again: (1/SPILL_SHARE + 15/128) * 2 = 0.48 of what is free, and the buffers. The threads' tables are
-            # given up before.
+            # A block of short pretokens grows the counts by up to 15 times its size, and draining them takes as much
+            # again: (1/SPILL_SHARE + 15/128) * 2 = 0.48 of the free memory, and the buffers. The threads' tables are
+            # freed before.
             self.block_bytes = max(1 << 16, min(self.block_bytes, free // 128))
             self._spill_bytes = free // SPILL_SHARE
             self.held_limit = self._limit_of(free)
 
     @property
     def may_cut(self) -> bool:
-        """Whether places to cut can be found without the text before: of special tokens that do not share bytes."""
+        """Return whether cuts can be found without the text before: if special tokens cannot overlap."""
         firsts = {token[0] for token in self._specials}
         if any(byte in firsts for token in self._specials for byte in token[1:]):
             return False
@@ -98,9 +100,9 @@ class BoundedCounter:
         return bool(self._specials) or self._automaton is not None
 
     def _limit_of(self, free_bytes: int) -> HeldLimit:
-        """What may be held: text lies in the two buffers, and with its pretokens in two of the counter's places.
+        """Return how much text may be held: it is in both buffers, and with its pretokens twice in the counter.
 
-        Beside it are the threads' tables. An expression sees it as characters of 4 bytes.
+        The threads' tables come on top. The regex package sees text as characters of 4 bytes.
         """
         used = used_bytes()
 
@@ -118,9 +120,12 @@ class BoundedCounter:
         return self._counter.last_cut(text, self._specials)
 
     def count_block(self, block: Block, where: str, in_document: bool) -> bool:
-        """Whether the block ends within a document; `in_document`: whether it goes on with one. where: of the source.
+        """Count a block and return whether it ends inside a document.
 
-        InvalidText names the byte; EnvironmentFailure where there is no room for counts: the block is not counted.
+        where: name of the source.
+        in_document: whether the block continues a document.
+
+        Raise InvalidText with the offset of the byte, or EnvironmentFailure if counts cannot be spilled.
         """
         self.make_room(block.text.nbytes)
         if self._in_python:
@@ -133,10 +138,9 @@ class BoundedCounter:
                     block.text, self._specials, self._threads, in_document
                 )
             except ValueError:
-                utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
+                utf8.check(block.text, where, block.base_bytes)  # names the source and the byte
                 raise
             self.documents += started
-        self.uncut.add_text(block.text)
         return in_document
 
     def _count_in_python(
@@ -147,7 +151,7 @@ class BoundedCounter:
         in_document: bool,
         special_tokens: Sequence[str] | None = None,
     ) -> bool:
-        """As `_count_block`; special_tokens: None: those of the options."""
+        """Count a text as `count_block` does. special_tokens: None for those of the options."""
         special_tokens = self._options.special_tokens if special_tokens is None else special_tokens
         counts: Counter[bytes] = Counter()
         done = 0
@@ -170,14 +174,13 @@ class BoundedCounter:
         return in_document
 
     def count_batch(self, batch: Batch, where: str, special_tokens: Sequence[str] = ()) -> None:
-        """Count documents end to end; special_tokens: at which they are cut."""
+        """Count documents end to end. special_tokens: tokens to split them at."""
         self.make_room(int(batch.offsets[-1]))
         if self._in_python:
             for start, stop in pairwise(batch.offsets.tolist()):
                 text = str(memoryview(batch.text)[start:stop], "utf-8")
                 self._count_in_python(text, where, 0, in_document=False, special_tokens=special_tokens)
             return
-        self.uncut.add_text(memoryview(batch.text))
         specials = [token.encode() for token in special_tokens]
         if specials and len(rows := rows_with_special_tokens(batch.text, batch.offsets, specials)):
             for row in rows.tolist():
@@ -188,7 +191,7 @@ class BoundedCounter:
         self.documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
 
     def count_long(self, found: PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
-        """How much text a long document has; only at its end it is known whether it is good, and counted if it is."""
+        """Count a long document if it is good. Return its number of bytes, 0 if it is bad."""
         own = _core.PretokenCounter(self._automaton)
         own.set_normalizer(self._core_normalizer)
         specials = [token.encode() for token in special_tokens]
@@ -225,7 +228,7 @@ class BoundedCounter:
         return text_bytes
 
     def make_room(self, text_bytes: int) -> None:
-        """Spill what is counted if it would outgrow its share with so much text more, be that one long pretoken."""
+        """Spill the counts if `text_bytes` more could outgrow their share of the memory."""
         if self._spill_bytes is None:
             return
         counted = self._counter.counted_bytes()
@@ -234,28 +237,14 @@ class BoundedCounter:
 
     def _spill(self) -> None:
         assert self._workspace is not None
-        counts = self._drained()
-        try:
-            run = self._workspace.new_file()
-            write_counts_file(run, [counts], CountsFacts(), temporary=True)
-            self._runs.append(CountsFile(run))
-        except EnvironmentFailure:
-            self._runs.append(
-                PretokenCounts(*counts, CountsFacts())
-            )  # the caller can keep them somewhere else
-            raise
+        run = self._workspace.new_file()
+        write_counts_file(run, [self._counter.drain()], CountsFacts(), temporary=True)
+        self._runs.append(CountsFile(run))
 
-    def parts(self, facts: CountsFacts, spill: bool = True) -> list[PretokenCounts | CountsFile]:
-        """All that was counted; spill: where counts lie in files, put the last ones there too."""
+    def parts(self, facts: CountsFacts) -> list[PretokenCounts | CountsFile]:
+        """Return all counts: one part in memory, or files if some were spilled."""
         if not self._runs:
-            self._runs.append(PretokenCounts(*self._drained(), facts))
-        elif len(self._counter) and spill:
+            return [PretokenCounts(*self._counter.drain(), facts)]
+        if len(self._counter):
             self._spill()
-        elif len(self._counter):
-            self._runs.append(PretokenCounts(*self._drained(), CountsFacts()))
-        return self._runs
-
-    def _drained(self) -> Arrays:
-        drained = self._counter.drain()
-        self.uncut.add_counts(drained)
-        return drained
+        return list(self._runs)

@@ -7,9 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -99,30 +97,6 @@ class CountSet:
     ) -> None:
         """Write the sum as one counts file or, at a URL, object; it appears complete or not at all."""
         write_counts_file(path, self.blocks(workspace, budget), self.facts, storage_options=storage_options)
-
-    def save_parts(self, path_of: Callable[[], Path]) -> list[Path]:
-        """Write each part as a counts file, whatever the memory: where their sum takes more than there is.
-
-        path_of: the next name. The first file has the facts, so that all of them together have them once. None is
-        left if one can't be written.
-        """
-        no_text = replace(self.facts, text_bytes=0, documents=0, replaced=0, complete=True, sources=())
-        name, count = os.urandom(8).hex(), len(self.parts)
-        paths: list[Path] = []
-        try:
-            for number, part in enumerate(self.parts):
-                path = path_of()
-                facts = replace(no_text if paths else self.facts, part=(name, number, count))
-                if isinstance(part, CountsFile):
-                    part.copy_to(path, facts)
-                else:
-                    write_counts_file(path, part.blocks(), facts)
-                paths.append(path)
-        except BaseException:
-            for path in paths:
-                path.unlink(missing_ok=True)
-            raise
-        return paths
 
     def load(
         self,

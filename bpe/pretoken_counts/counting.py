@@ -1,21 +1,19 @@
-"""Count the distinct pretokens of files and texts, in blocks, in memory that is bounded.
+"""Count the distinct pretokens of files and texts, block by block, in bounded memory.
 
-The counts equal `reference.count_pretokens`: they depend neither on the number of threads, the order of the sources,
-the size of the blocks nor on how often counts were spilled. For that a block ends only where the text may be cut
-whatever follows (`bpe.pretoken_counts.text_blocks`). Sources are texts of their own: no pretoken spans two.
+The counts equal `reference.count_pretokens`. They depend neither on the number of threads, the order of the sources,
+the size of the blocks nor on spilling, because a block ends only where the text may be cut whatever follows
+(`bpe.pretoken_counts.text_blocks`). No pretoken spans two sources.
 
-With a budget, counts that outgrow their share of it lie in files (`bpe.pretoken_counts.bounded_counter`); what comes
-back is a `CountSet`, whose parts are merged when it is read.
+With a budget, counts that outgrow their share of it are spilled to files (`bpe.pretoken_counts.bounded_counter`). The
+result is a `CountSet`, whose parts are merged when it is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, with_sentence
+from bpe.errors import BadArgument, with_sentence
 from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretoken_counts.bounded_counter import BoundedCounter
 from bpe.pretoken_counts.count_set import CountSet
@@ -23,19 +21,14 @@ from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
-from bpe.pretoken_counts.records import Records, check_same_reading, read_as
-from bpe.pretoken_counts.source_facts import TextDigest, read_source, unread_source
+from bpe.pretoken_counts.records import Records
 from bpe.pretoken_counts.sources import (
-    StreamRest,
-    file_of,
     kind_of_source,
     list_of,
     listed,
-    path_of,
     spooled,
     total_bytes,
 )
-from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.text_blocks import Reader, text_blocks
 from bpe.pretoken_counts.workspace import Workspace
@@ -73,15 +66,19 @@ def count_pretokens(
     separator: str | None = None,
     storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> PretokenCounts:
-    """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
+    """Count the pretokens of all sources exactly, in memory.
 
-    sources: a str or path names a file, folder, glob or URL, of any kind that `convert` reads (with input_format,
-    text_field, on_error and storage_options as there), bytes-like is a text, an open binary file is read to its end.
-    pattern: a name or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks
-    at special tokens only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does. normalizer:
-    what is done to the text between special tokens first.
     count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
-    MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
+
+    sources: texts and files. A str or path is a file, folder, glob or URL of a kind that `convert` reads. Bytes are a
+        text. An open binary file is read to its end.
+    progress: object that is called with the phases, their progress and notes (default: None).
+
+    All other parameters are the fields of `CountingOptions`. An expression that the core cannot compile runs in the
+    `regex` package, on one thread at about 10 MB/s.
+
+    Raise MissingInput for files that do not exist, InvalidText with the file and byte, and EnvironmentFailure if a file
+    cannot be read.
     """
     options = CountingOptions(
         special_tokens,
@@ -116,10 +113,12 @@ def count_sources(
     workspace: Workspace | None = None,
     sample: str = "",
 ) -> CountSet:
-    """The counts of the sources: one part in memory or, if they outgrew the budget, files in the workspace.
+    """Return the counts of the sources: one part in memory, or files in the workspace if they outgrew the budget.
 
-    sample: what the sources are a sample of, for the facts. NotEnoughMemory for a text without a place to cut that
-    outgrows the budget, EnvironmentFailure for what can't be read or spilled: `counted` of both has what they left.
+    sample: description of the sample that the sources are, for the facts.
+
+    Raise NotEnoughMemory for text without a cut that outgrows the budget, EnvironmentFailure if a source cannot be read
+    or counts cannot be spilled.
     """
     options.check()
     if budget is not None and workspace is None:
@@ -128,24 +127,20 @@ def count_sources(
     counting = Counting(options, progress, budget, workspace)
     if progress is not None:
         progress.begin("counting", all_bytes, "bytes")
-    left = iter(sources)
-    try:
-        for source in left:
-            counting.count(source)
-    except (EnvironmentFailure, NotEnoughMemory) as error:
-        if counting.stopped:  # behind a block that is counted
-            for source in left:
-                counting.count(source)
-            error.counted = counting.finish(sample, spill=False)
-        raise
+    for source in sources:
+        counting.count(source)
     counted = counting.finish(sample)
     del counting
-    trim_memory()  # what comes next looks at what is left
+    trim_memory()  # the next step looks at the free memory
     return counted
 
 
 class Counting:
-    """The state of a count: the counter, the sources so far, and the sums."""
+    """A count in progress.
+
+    counter: holds the counts so far.
+    tally: replaced bytes and skipped records so far.
+    """
 
     def __init__(
         self,
@@ -154,7 +149,7 @@ class Counting:
         budget: MemoryBudget | None,
         workspace: Workspace | None,
     ) -> None:
-        self.stopped = False
+        self.tally = Tally()
         self._options = options
         self._progress = progress
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
@@ -164,144 +159,61 @@ class Counting:
             progress.note(with_sentence(note, "Run count --executor process to use all cores."))
         self._specials = [token.encode() for token in options.special_tokens]
         self._done_bytes = self._text_bytes = 0
-        self._tally = Tally()
         self._sources: list[CountedSource] = []
 
-    @property
-    def tally(self) -> Tally:
-        """What there is to tell; complete behind `finish`."""
-        return self._tally._replace(uncut=self.counter.uncut.found)
-
     def count(self, source: Source) -> None:
-        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
-        if self.stopped:
-            self._sources.append(unread_source(source))
-            return
-        stop = self._options.stop
+        """Count one source."""
         kind = kind_of_source(source, self._options.input_format)
         if kind.format != "text" or self._options.text_separator:
             self._count_records(source, kind)
             return
-        with ExitStack() as stack:
-            file = file_of(source, kind)
-            form = "" if file is None else read_as(file, self._options.rules)
-            reader = stack.enter_context(Reader(source, self._options.invalid, file, form))
-            path = path_of(source)
-            # The rest of a file is one of documents; of a pipe the digest is that of its text.
-            if isinstance(source, StreamRest) and (form or (path is not None and path.is_file())):
-                check_same_reading(reader.where, source.digest, form)
-            digest = self._begin(reader, source)
-            if isinstance(source, StreamRest) and digest is None:
-                self.stopped = True
-                self._sources.append(unread_source(source))
-                return
+        counter = self.counter
+        with Reader(source, kind, self._options.invalid) as reader:
             in_document = reader.starts_in_document(self._specials)
-            self.counter.uncut.begin_text()
-            counted_to: int | None = reader.start  # None: something was replaced there
-            replaced = 0
-            blocks = stack.enter_context(
-                closing(
-                    text_blocks(
-                        reader, self.counter.last_cut, self.counter.block_bytes, self.counter.held_limit
-                    )
-                )
-            )
-            try:
-                for block in blocks:
-                    in_document = self.counter.count_block(block, reader.where, in_document)
-                    if digest is not None:
-                        digest.add(block.text)
-                    counted_to, replaced = block.position, reader.replaced
-                    self.counter.make_room(0)
-                    if self._progress is not None:
-                        done = reader.used_bytes
-                        if counted_to is not None and not form:
-                            done = counted_to - reader.start
-                        self._progress.update(self._done_bytes + done)
-                    if counted_to is not None and stop is not None and stop():
-                        self.stopped = True
-                        break
-                else:
-                    counted_to, replaced = reader.start + reader.read_bytes, reader.replaced
-                    # Ctrl-C ends the program at the other end of a pipe, too: this may not be the end of the text.
-                    self.stopped = reader.status is None and stop is not None and stop()
-            except (EnvironmentFailure, NotEnoughMemory):  # behind a block that is counted
-                if counted_to is None:
-                    raise
-                self.stopped = True
-                self._note(source, reader, counted_to, replaced, digest)
-                raise
-            assert counted_to is not None
-            self._note(source, reader, counted_to, replaced, digest)
-        if self._progress is not None:
-            self._progress.update(self._done_bytes)
-
-    def _note(
-        self, source: Source, reader: Reader, counted_to: int, replaced: int, digest: TextDigest | None
-    ) -> None:
-        """Take a source for counted up to a byte of it."""
-        counted_bytes = counted_to - reader.start
-        self._text_bytes += counted_bytes
-        self._done_bytes += reader.used_bytes if reader.file is not None else counted_bytes
-        self._tally = self._tally.plus(Tally(replaced))
-        self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
+            for block in text_blocks(reader, counter.last_cut, counter.block_bytes, counter.held_limit):
+                in_document = counter.count_block(block, reader.where, in_document)
+                counter.make_room(0)
+                self._update(reader.used_bytes)
+            self._text_bytes += reader.read_bytes
+            self._add(reader.counted(), Tally(reader.replaced))
 
     def _count_records(self, source: Source, kind: Kind) -> None:
-        """Count the documents of a file of records, or of text; see `count`."""
-        options, stop = self._options, self._options.stop
-        with (
-            Records(source, kind, options.rules, options.text_separator) as records,
-            closing(records.documents()) as documents,
-        ):
-            before = source.counted_bytes if isinstance(source, StreamRest) else 0
-            for found in documents:
-                self.counter.uncut.begin_text()
-                special_tokens = options.special_tokens if records.is_text else ()
+        """Count the documents of a file of records, or of text with a separator."""
+        options = self._options
+        with Records(source, kind, options.rules, options.text_separator) as records:
+            special_tokens = options.special_tokens if records.is_text else ()
+            for found in records.documents():
                 if isinstance(found, Batch):
                     self.counter.count_batch(found, records.file.shown, special_tokens)
                 else:
-                    size = self.counter.count_long(found, records.file.shown, special_tokens)
-                    records.text_bytes += size
+                    records.text_bytes += self.counter.count_long(found, records.file.shown, special_tokens)
                 self.counter.make_room(0)
-                if self._progress is not None:
-                    self._progress.update(self._done_bytes + records.used_bytes)
-                if stop is not None and stop():
-                    self.stopped = True
-                    break
-            self._text_bytes += records.text_bytes - before
-            self._done_bytes += records.used_bytes if self.stopped else records.size_bytes
-            if self._progress is not None:
-                self._progress.update(self._done_bytes)
-            self._tally = self._tally.plus(Tally(records.replaced, records.skipped))
-            self._sources.append(records.counted(self.stopped))
+                self._update(records.used_bytes)
+            self._text_bytes += records.text_bytes
+            self._add(records.counted(), Tally(records.replaced, records.skipped))
 
-    def _begin(self, reader: Reader, source: Source) -> TextDigest | None:
-        """The digest to go on with, of a stream that may be stopped; None if that was asked for meanwhile.
+    def _add(self, source: CountedSource, tally: Tally) -> None:
+        self._done_bytes += source.counted_bytes
+        self._update(0)
+        self.tally = self.tally.plus(tally)
+        self._sources.append(source)
 
-        What was counted of a stream is read again.
-        """
-        stop = self._options.stop
-        if isinstance(source, StreamRest):
-            return read_again(reader, source, max(map(len, self._specials), default=0), stop)
-        return TextDigest() if reader.status is None and stop is not None else None
+    def _update(self, used_bytes: int) -> None:
+        if self._progress is not None:
+            self._progress.update(self._done_bytes + used_bytes)
 
-    def finish(self, sample: str, spill: bool = True) -> CountSet:
-        """What was counted. spill: where counts lie in files, put the last ones there too."""
-        sources = joined_sources(self._sources) if sample else tuple(self._sources)
-        complete = not self.stopped or all(source.is_complete for source in sources)  # at the very end
-        if complete:
-            sources = tuple(replace(source, digest=None, text_bytes=None) for source in sources)
+    def finish(self, sample: str) -> CountSet:
+        """Return the counts, and report the tally."""
         facts = CountsFacts(
             self._pretokenizer,
             tuple(self._options.special_tokens),
             self._text_bytes,
             self.counter.documents,
-            self._tally.replaced,
-            complete=complete,
+            self.tally.replaced,
             sample=sample,
-            sources=sources,
+            sources=joined_sources(self._sources) if sample else tuple(self._sources),
             normalizer=self._normalizer,
         )
-        parts = self.counter.parts(facts, spill)
-        self.tally.tell(self._progress, self._options.special_tokens)
+        parts = self.counter.parts(facts)
+        self.tally.report_to(self._progress)
         return CountSet(parts, facts)

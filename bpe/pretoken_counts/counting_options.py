@@ -1,8 +1,8 @@
-"""How text is counted, checked before anything is read."""
+"""Options of counting, checked before anything is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,13 +18,20 @@ from tokenmill.inputs.rules import DEFAULT_SEPARATOR, IntakeRules, check_separat
 
 @dataclass(frozen=True, slots=True)
 class CountingOptions:
-    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
+    """Options of counting.
 
-    block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
-    normalizer: what is done to the text between special tokens first. input_format, text_field, on_error: of files, as
-    for `convert`: "auto" goes by their names, a record's text is in this field, bad records "fail" or "skip".
-    separator: of the documents of text, which is not counted; None: text is cut at special tokens alone, or, where bad
-    documents are left out, at DEFAULT_SEPARATOR. storage_options: of the stores that URLs name.
+    special_tokens: texts that the text is split at, which are not counted.
+    pattern: pre-tokenization pattern: a name, an expression, or a Pretokenizer.
+    threads: at least 1, None for one per core.
+    invalid: handling of bytes that are not UTF-8: "error" or "replace".
+    block_bytes: bytes of text to read and count at a time, None for 2 MiB per thread, at most 256 MiB.
+    normalizer: applied to the text between special tokens.
+    input_format: "auto" (by file extension), or a format as for `convert`.
+    text_field: field of the text in records.
+    on_error: handling of bad records: "fail" or "skip".
+    separator: text between documents of text files, which is not counted. None: text is split at special tokens only,
+        or at DEFAULT_SEPARATOR if bad documents are skipped.
+    storage_options: options of the stores of URLs.
     """
 
     special_tokens: Sequence[str] = ()
@@ -32,7 +39,6 @@ class CountingOptions:
     threads: int | None = None
     invalid: utf8.Invalid = "error"
     block_bytes: int | None = None
-    stop: Callable[[], bool] | None = None
     normalizer: Normalizer | Literal["NFC"] | None = None
     input_format: str = "auto"
     text_field: str = "text"
@@ -42,18 +48,18 @@ class CountingOptions:
 
     @property
     def rules(self) -> IntakeRules:
-        """What becomes of records."""
+        """Return the rules for bad records."""
         return IntakeRules(self.text_field, self.on_error, invalid=self.invalid)
 
     @property
     def text_separator(self) -> bytes:
-        """What text is cut at into documents before it is counted; b"": it is not."""
+        """Return the separator at which text is split into documents, b"" if it is not."""
         if self.separator is None and self.on_error == "fail":
             return b""
         return (DEFAULT_SEPARATOR if self.separator is None else self.separator).encode()
 
     def check(self) -> None:
-        """Raise BadArgument for the first option that is out of its range."""
+        """Raise BadArgument for the first option that is out of range."""
         check_special_texts(self.special_tokens, BadArgument)
         check_choice("invalid", self.invalid, ("error", "replace"))
         check_choice("input_format", self.input_format, INPUT_FORMATS)

@@ -9,21 +9,18 @@ from typing import Final, NoReturn
 
 import numpy as np
 
-from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable, system_failure
+from bpe.errors import BadCounts, BadTokenizer, MissingInput, printable, system_failure
 from bpe.pretoken_counts.count_sums import check_total, exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, whole
 from bpe.pretoken_counts.counts_layout import (
     BLOCK,
-    BLOCK_BYTES,
     END,
     HASH_BYTES,
     HEADER,
     MAGIC,
-    SUMS,
     TAIL,
     VERSION,
     Mark,
-    write_end,
 )
 from bpe.pretoken_counts.pretoken_order import ascend, pretoken_at
 from tokenmill.inputs import _core
@@ -130,27 +127,6 @@ class CountsFile:
         except OSError as error:
             raise system_failure(self.shown, error) from error
         return largest
-
-    def copy_to(self, path: str | os.PathLike[str], facts: CountsFacts) -> None:
-        """Write the same counts with these facts, whatever the memory; it appears complete or not at all."""
-        from bpe.output_file import open_output_file
-
-        try:
-            with self._open() as source:
-                footer = self._read_footer(source)
-                sums = {name: json.loads(footer)[name] for name in SUMS}
-                with open_output_file(path) as file:
-                    for place in range(0, self._footer_start, BLOCK_BYTES):
-                        wanted = min(BLOCK_BYTES, self._footer_start - place)
-                        piece = read_at(source, place, wanted)
-                        if len(piece) < wanted:
-                            raise self._bad(f"no data at byte {place}")
-                        file.write(piece)
-                    write_end(file, facts, sums, self._footer_start)
-        except OSError as error:
-            if isinstance(error, EnvironmentFailure):
-                raise
-            raise system_failure(self.shown, error) from error
 
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""

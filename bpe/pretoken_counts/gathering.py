@@ -1,28 +1,88 @@
-"""The counts of inputs and of counts files together, whichever of them there are."""
+"""The counts of inputs and of counts files together, and how their text is split into pretokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bpe.errors import BadArgument, BpeError
-from bpe.normalizers import make_normalizer
+from bpe.errors import BadArgument, shown
+from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_sources
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut
-from bpe.pretoken_counts.counts_inputs import counted_on, named_twice, still_to_count, tokens_not_cut_at
+from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut, other_cut
 from bpe.pretoken_counts.memory import MemoryBudget
-from bpe.pretoken_counts.records import check_same_cut_of_text
 from bpe.pretoken_counts.sampling import sampled
-from bpe.pretoken_counts.sources import listed, spooled
+from bpe.pretoken_counts.sources import identity, listed, spooled
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
+from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 if TYPE_CHECKING:
+    from bpe.like import TextRule
     from bpe.pretoken_counts.on_engine import Elsewhere
     from bpe.pretoken_counts.sources import Source
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How text is split, and the counts files that were split so, None if there are none."""
+
+    special_tokens: Sequence[str]
+    pattern: str | Pretokenizer
+    counted: CountSet | None
+    normalizer: Normalizer | None = None
+
+
+def cut_of_files(
+    paths: Iterable[str | os.PathLike[str]],
+    special_tokens: Sequence[str] | None,
+    pattern: str | Pretokenizer | None,
+    rule: TextRule | None = None,
+    storage_options: StorageOptions = NO_OPTIONS,
+) -> Cut:
+    """Return the counts files, and the special tokens and pattern they were counted with.
+
+    special_tokens, pattern: what the caller asks for, None for what the files have. More special tokens than in the
+        files are allowed: the text was not split at those.
+    rule: a pattern and a normalizer, instead of a pattern alone.
+
+    Raise BadArgument and name both if the files differ, or if the caller asks for something else.
+    """
+    paths = list(paths)
+    if rule is not None:
+        pattern = rule.pretokenizer
+    if not paths:
+        normalizer = None if rule is None else rule.normalizer
+        return Cut(special_tokens or (), "gpt2" if pattern is None else pattern, None, normalizer)
+    counted = CountSet.of_files(paths, storage_options)
+    facts = counted.facts
+    where = str(paths[0])
+    if pattern is not None and facts.pretokenizer is not None:
+        asked = Pretokenizer.from_pattern(pattern)
+        if asked != facts.pretokenizer:
+            if asked.description == facts.pattern:
+                raise BadArgument(
+                    f"{where}: counted without the text that its pattern leaves out. Count again."
+                )
+            fix = "Count again, or leave --pattern out." if rule is None else "Count again."
+            raise other_cut(where, "pattern", shown(facts.pattern), shown(asked.description), fix)
+    if rule is not None and facts.pretokenizer is not None and rule.normalizer != facts.normalizer:
+        raise other_cut(
+            where, "normalizer", facts.normalizer or "none", rule.normalizer or "none", "Count again."
+        )
+    if special_tokens is None:
+        special_tokens = facts.special_tokens
+    elif missing := [token for token in facts.special_tokens if token not in special_tokens]:
+        raise BadArgument(
+            f"{where}: split at the special token {shown(missing[0])}, which was not passed. Pass "
+            "it with --special-token too, or pass no --special-token."
+        )
+    normalizer = rule.normalizer if rule is not None else facts.normalizer
+    return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted, normalizer)
 
 
 def gather_counts(
@@ -36,10 +96,11 @@ def gather_counts(
     seed: int = 0,
     elsewhere: Elsewhere | None = None,
 ) -> CountSet:
-    """The counts of the inputs, or of a sample of them, and of the counts files already read, together.
+    """Return the counts of the inputs, or of a sample of them, and of the counts files together.
 
-    elsewhere: where the inputs are counted; None: by threads of this process.
-    Inputs that such a file holds in part, since counting was stopped, are counted from there on.
+    counted: counts files, already open.
+    sample_bytes, seed: size and seed of the sample; None for all text.
+    elsewhere: engine that counts the inputs; None for threads of this process.
     """
     options.check()
     inputs = [
@@ -53,31 +114,16 @@ def gather_counts(
         )
     notify = None if progress is None else progress.note
     inputs = listed(inputs, options.input_format, storage_options=options.storage_options, note=notify)
-    sources, sample = list(inputs), ""
-    places: list[int | None] = [None] * len(sources)
-    notes = [named_twice(inputs)]
+    notes = [_named_twice(inputs, counted)]
     if counted is not None:
-        if sample_bytes is not None and sources and not counted.facts.complete:
-            raise BadArgument("sample_bytes: not supported for an interrupted run. Leave it out.")
-        rest = still_to_count(inputs, counted.facts, progress)
-        check_same_cut_of_text(rest.sources, options)
-        sources, places = rest.sources, rest.places
-        notes.append(tokens_not_cut_at(options.special_tokens, counted.facts))
+        notes.append(_tokens_not_cut_at(options.special_tokens, counted.facts))
+    sources, sample = inputs, ""
+    if sample_bytes is not None:
+        sources, sample = sampled(inputs, sample_bytes, seed, options)
+        notes.append(sample)
     if progress is not None:
         for note in filter(None, notes):
             progress.note(note)
-    if sample_bytes is not None:
-        sources, sample = sampled(
-            sources,
-            sample_bytes,
-            seed,
-            options.special_tokens,
-            options.input_format,
-            bool(options.text_separator),
-            options.rules,
-        )
-        if progress is not None and sample:
-            progress.note(sample)
     if counted is not None:
         if not sources:
             return counted
@@ -86,16 +132,43 @@ def gather_counts(
             tuple(options.special_tokens),
             normalizer=make_normalizer(options.normalizer),
         )
-        check_same_cut("counts files", counted.facts, "input", cut)  # not when all is counted
-    try:
-        if elsewhere is None:
-            new = count_sources(sources, options, progress, budget, workspace, sample)
-        else:
-            from bpe.pretoken_counts.on_engine import count_on_engine  # others need no engine
+        check_same_cut("counts files", counted.facts, "input", cut)  # before counting
+    if elsewhere is None:
+        new = count_sources(sources, options, progress, budget, workspace, sample)
+    else:
+        from bpe.pretoken_counts.on_engine import count_on_engine  # imports the engines
 
-            new = count_on_engine(sources, options, elsewhere, progress)
-    except BpeError as error:
-        if error.counted is not None and counted is not None:
-            error.counted = counted_on(counted, error.counted, places)
-        raise
-    return new if counted is None else counted_on(counted, new, places)
+        new = count_on_engine(sources, options, elsewhere, progress)
+    return new if counted is None else counted.with_parts_of(new, "counts files", "input")
+
+
+def _tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str:
+    """Return a note that names the special tokens at which counted text was not split, "" if there are none."""
+    if facts.pretokenizer is None:  # given by the caller, so the splits are unknown
+        return ""
+    more = [shown(token) for token in special_tokens if token not in facts.special_tokens]
+    if not more:
+        return ""
+    what = f"special token{'' if len(more) == 1 else 's'}"
+    return (
+        f"counts files: text was not split at the {what} {', '.join(more)}. Count again if the text "
+        "contains them."
+    )
+
+
+def _named_twice(inputs: Sequence[Source], counted: CountSet | None) -> str:
+    """Return a note about files that are counted more than once, also by links or in a counts file; "" if none are."""
+    before = {source.name for source in counted.facts.sources if source.mtime_ns} if counted else set()
+    seen: set[tuple[int, int]] = set()
+    twice = []
+    for source in inputs:
+        name, status = identity(source)
+        if status is None:
+            continue
+        if (status.st_dev, status.st_ino) in seen or name in before:
+            twice.append(name)
+        seen.add((status.st_dev, status.st_ino))
+    if not twice:
+        return ""
+    more = f" and {len(twice) - 1} more" if len(twice) > 1 else ""
+    return f"{twice[0]}{more}: counted more than once, as an input and in the counts files or as two inputs"

@@ -15,16 +15,15 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bpe.errors import BadArgument, BadCounts, system_failure
+from bpe.errors import BadArgument, BadCounts
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.pretoken_counts.counts_facts import CountsFacts
+from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
 from bpe.pretoken_counts.scratch import Scratch
-from bpe.pretoken_counts.source_facts import decoded_source
-from bpe.pretoken_counts.sources import kind_of_source, object_of, path_of
+from bpe.pretoken_counts.sources import file_of, kind_of_source, object_of, path_of
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
 from tokenmill.engines.choose import EngineOptions, open_engine
@@ -86,7 +85,7 @@ def count_on_engine(
     chunks = _chunks(files, elsewhere, engine)
     job = CountingJob(
         chunks,
-        replace(options, threads=1, stop=None, storage_options=dict(options.storage_options)),
+        replace(options, threads=1, storage_options=dict(options.storage_options)),
         scratch,
         elsewhere.memory_bytes,
     )
@@ -101,7 +100,7 @@ def count_on_engine(
         for done_bytes in tree.count():
             if progress is not None:
                 progress.update(done_bytes)
-    tree.tally.tell(progress, options.special_tokens)
+    tree.tally.report_to(progress)
     facts = CountsFacts(
         pretokenizer,
         tuple(options.special_tokens),
@@ -109,7 +108,12 @@ def count_on_engine(
         tree.documents,
         tree.tally.replaced,
         sources=tuple(
-            replace(decoded_source(file, "", False, 0, 0), digest=None)  # all of it was counted
+            CountedSource(
+                file.shown if file.version else os.path.realpath(file.path),
+                file.size_bytes,
+                file.size_bytes,
+                file.mtime_ns,
+            )
             for file in files
         ),
         normalizer=make_normalizer(options.normalizer),
@@ -239,22 +243,12 @@ def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
             continue
         if path is None or not isinstance(source, (str, os.PathLike)) or not path.is_file():
             raise BadArgument(
-                "inputs: workers can only read whole files and objects, but not pipes, samples or inputs "
-                "of an interrupted run. Leave --executor out."
+                "inputs: workers can only read whole files and objects, but not pipes or samples. "
+                "Leave --executor out."
             )
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise system_failure(path, error) from error
-        kind = kind_of_source(source, options.input_format)
-        files.append(
-            File(
-                os.fspath(path),
-                status.st_size,
-                status.st_mtime_ns,
-                kind=kind,
-            )
-        )
+        file = file_of(source, kind_of_source(source, options.input_format))
+        assert file is not None
+        files.append(file)
     return files
 
 

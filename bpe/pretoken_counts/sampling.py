@@ -17,11 +17,11 @@ from bpe.errors import BadArgument, check_range, check_whole, system_failure
 from bpe.pretoken_counts.sources import FileRange, file_of, kind_of_source, path_of
 from tokenmill.inputs import _core
 from tokenmill.inputs.json_array import is_array
-from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.sizes import bytes_text
 from tokenmill.inputs.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
+    from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
 
 WINDOW_BYTES: Final = (1 << 12, 1 << 20)  # at least a document or two, at most what one stretch should weigh
@@ -34,10 +34,7 @@ def sampled(
     sources: Sequence[Source],
     sample_bytes: int,
     seed: int,
-    special_tokens: Sequence[str],
-    input_format: str = "auto",
-    of_documents: bool = False,
-    rules: IntakeRules | None = None,
+    options: CountingOptions,
 ) -> tuple[list[Source], str]:
     """(stretches of the files that have about sample_bytes together, what was sampled in words).
 
@@ -55,14 +52,14 @@ def sampled(
             raise BadArgument(
                 "sample_bytes: needs files, not pipes or streams. Write the text to a file first."
             )
-        kind = kind_of_source(source, input_format)
+        kind = kind_of_source(source, options.input_format)
         records = file_of(source, kind) if kind.format == "jsonl" else None
-        if kind.is_decoded or (records is not None and is_array(records, rules or IntakeRules())):
+        if kind.is_decoded or (records is not None and is_array(records, options.rules)):
             raise BadArgument(
                 f"{path}: sample_bytes needs uncompressed text or JSON Lines, without an array. Count all of the text, "
                 "or fewer files."
             )
-        if kind.format != "text" or of_documents:
+        if kind.format != "text" or options.text_separator:
             of_records.add(path)
         files.append((path, path.stat().st_size))
     total_bytes = sum(size for _, size in files)
@@ -72,7 +69,7 @@ def sampled(
     window_bytes = min(max(sample_bytes // WINDOWS, smallest), largest, sample_bytes)
     windows = max(1, round(sample_bytes / window_bytes))
     generator = random.Random(seed)
-    separators = [token.encode() for token in special_tokens] or [b"\n"]
+    separators = [token.encode() for token in options.special_tokens] or [b"\n"]
     stretches: list[Source] = []
     taken = 0
     file_start = place = taken_stop = 0  # taken_stop: of the last stretch, in the file at `place`
@@ -109,7 +106,7 @@ def sampled(
             f"sample_bytes: too small for one character, line or document (got {sample_bytes}). Raise it."
         )
     used = len({stretch.path for stretch in stretches if isinstance(stretch, FileRange)})
-    what = "documents" if special_tokens else "lines"
+    what = "documents" if options.special_tokens else "lines"
     return stretches, (
         f"sampled {bytes_text(taken)} of {bytes_text(total_bytes)} ({100 * taken / total_bytes:.3g} %): {what} at "
         f"{len(stretches):,} places in {used:,} of {len(files):,} files, seed {seed}"

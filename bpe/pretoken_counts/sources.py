@@ -1,4 +1,4 @@
-"""What is counted: texts, files, parts of files, streams; what they are called, and what kind they are."""
+"""The sources that are counted (texts, files, parts of files, streams), their names, sizes and kinds."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 
     # A text or an open binary file; a path may name a pipe.
     Stream: TypeAlias = "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO"
-    # Any of them, a part of a file, an object in a store, or what follows the part of a stream that was counted.
-    Source: TypeAlias = "Stream | FileRange | File | StreamRest"
+    # Any of them, a part of a file, or an object in a store.
+    Source: TypeAlias = "Stream | FileRange | File"
 
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Bytes [start, stop) of a file or object; stop None: up to its end.
+    """Bytes [start, stop) of a file or object.
+
+    stop: None for the end of the file.
 
     Text must start and stop where it may be cut. Records are those that begin in the range.
     """
@@ -43,43 +45,27 @@ class FileRange:
     stop: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRest:
-    """What follows the first `counted_bytes` of a stream; digest: of the text of these, as `TextDigest` has it.
-
-    Or what follows so much text of a file whose bytes are not the text itself; digest: how it was read.
-    """
-
-    stream: Stream | File
-    counted_bytes: int
-    digest: str
-
-
 def path_of(source: Source) -> Path | None:
-    """The file that the source is or lies in; None for a buffer or an open file."""
+    """Return the path of the source, None for a buffer, an open file or an object."""
     if isinstance(source, FileRange):
         source = source.path
-    elif isinstance(source, StreamRest):
-        source = source.stream
     return Path(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def object_of(source: Source) -> File | None:
-    """The object in a store that the source is, or a part of one."""
+    """Return the object that the source is or is a part of, None if there is none."""
     if isinstance(source, FileRange):
         source = source.path
-    elif isinstance(source, StreamRest):
-        source = source.stream
     return source if isinstance(source, File) else None
 
 
-def file_of(source: Source, kind: Kind, of_documents: bool = False) -> File | None:
-    """A file that has to be opened by corpus: an object in a store, or one whose bytes are not the text itself.
+def file_of(source: Source, kind: Kind) -> File | None:
+    """Return the file or object for the shared readers, None for a buffer or an open file.
 
-    of_documents: that is read as documents, so any file. EnvironmentFailure if it can't be looked at.
+    Raise EnvironmentFailure if the file cannot be accessed.
     """
     path, found = path_of(source), object_of(source)
-    if found is not None or path is None or (kind == PLAIN_TEXT and not of_documents):
+    if found is not None or path is None:
         return found
     try:
         status = path.stat()
@@ -89,18 +75,18 @@ def file_of(source: Source, kind: Kind, of_documents: bool = False) -> File | No
 
 
 def name_of(source: Source) -> str:
-    """What a source is called: the path of a file as it is given, "stdin", or "text" for what has no name."""
+    """Return the name of a source: the path as given, "stdin", or "text" for a buffer."""
     path = path_of(source)
     if path is not None:
         return os.fspath(path)
     if (file := object_of(source)) is not None:
         return file.shown
-    name = getattr(source.stream if isinstance(source, StreamRest) else source, "name", None)
+    name = getattr(source, "name", None)
     return name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
 
 
 def total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them; a file that is not there is told when it is read."""
+    """Return the bytes of all sources, None if one of them is a pipe."""
     total: int | None = 0
     for source in sources:
         path = path_of(source)
@@ -108,7 +94,7 @@ def total_bytes(sources: Iterable[Source]) -> int | None:
         found = object_of(source)
         if found is not None:
             size = found.size_bytes
-        elif path is None and isinstance(source, (StreamRest, io.IOBase)):
+        elif path is None and isinstance(source, io.IOBase):
             size = None
         elif path is None:
             size = memoryview(source).nbytes  # type: ignore[arg-type]
@@ -121,7 +107,7 @@ def total_bytes(sources: Iterable[Source]) -> int | None:
 
 
 def kind_of_source(source: Source, input_format: str) -> Kind:
-    """What a source is: of a file its name says it, but for pipes, unless it is said for all; all else is text."""
+    """Return the kind of a source: by its extension for files if input_format is "auto", text for pipes and buffers."""
     path, found = path_of(source), object_of(source)
     if found is not None:
         return found.kind
@@ -134,7 +120,7 @@ def kind_of_source(source: Source, input_format: str) -> Kind:
 
 
 def list_of(inputs: Iterable[Source]) -> list[Source]:
-    """The inputs of a call, be it one or several; BadArgument for what is none."""
+    """Return the inputs of a call as a list, also for a single one. Raise BadArgument for anything else."""
     if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [inputs]
     if hasattr(inputs, "read"):  # an open file, which gives lines
@@ -152,10 +138,13 @@ def listed(
     note: Callable[[str], None] | None = None,
     exclude: Sequence[str] = (),
 ) -> list[Source]:
-    """The sources with files in place of folders and globs and objects in place of URLs; libraries are looked for.
+    """Replace folders and globs by files, and URLs by objects. Check that the libraries to read them are installed.
 
-    only_files: pipes and devices that have a name are refused. note: takes a line about files in folders that were left
-    out. exclude: globs of files to leave out. MissingInput lists the arguments that name no file.
+    only_files: refuse named pipes and devices.
+    note: called with a line about files that were left out of folders.
+    exclude: globs of files to leave out.
+
+    Raise MissingInput with all arguments that match no file.
     """
     found: list[Source] = []
     problems: list[str] = []
@@ -187,14 +176,12 @@ def listed(
 
 
 def _check_source(source: object) -> None:
-    """Raise BadArgument for anything that is not a source: it would fail later."""
+    """Raise BadArgument for anything that is not a source."""
     if isinstance(source, io.TextIOBase):
         raise BadArgument(
             f'inputs: open files must be in binary mode (got {shown(source)}). Open the file with "rb".'
         )
-    if not isinstance(source, (str, os.PathLike, FileRange, File, StreamRest)) and not hasattr(
-        source, "read"
-    ):
+    if not isinstance(source, (str, os.PathLike, FileRange, File)) and not hasattr(source, "read"):
         try:
             memoryview(source)  # type: ignore[arg-type]
         except TypeError:
@@ -206,9 +193,9 @@ def _bad_input(value: object) -> BadArgument:
 
 
 def spooled(source: Source, input_format: str, of_documents: bool, workspace: Workspace) -> Source:
-    """A text or stream of records, such as standard input, as a file, which can be read as records are.
+    """Copy a text or stream of records, such as standard input, to a file, which the readers of records need.
 
-    of_documents: whether text is read as documents, too.
+    of_documents: text is read as documents too.
     """
     if isinstance(source, (str, os.PathLike)):
         named = Path(source)  # may be a pipe
@@ -216,7 +203,7 @@ def spooled(source: Source, input_format: str, of_documents: bool, workspace: Wo
             return source
         with named.open("rb") as stream:
             return spooled(stream, input_format, of_documents, workspace)
-    if isinstance(source, (File, FileRange, StreamRest)):
+    if isinstance(source, (File, FileRange)):
         return source
     is_text = input_format in ("auto", "text") or not isinstance(source, io.IOBase)
     if is_text and not of_documents:
@@ -234,10 +221,10 @@ def spooled(source: Source, input_format: str, of_documents: bool, workspace: Wo
 
 
 def identity(source: Source) -> tuple[str, os.stat_result | None]:
-    """(what facts call the source, the status of a regular file)."""
+    """Return (the name of the source in facts, the status of a regular file or None)."""
     path = path_of(source)
     if path is not None:
-        with suppress(OSError):  # not there: that is told where it is to be read
+        with suppress(OSError):  # a missing file is reported when it is read
             status = path.stat()
             if stat.S_ISREG(status.st_mode):
                 return os.path.realpath(path), status

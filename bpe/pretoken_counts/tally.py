@@ -1,19 +1,20 @@
-"""What is told at the end of a count."""
+"""The summary of replaced bytes and skipped records, printed after counting."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from bpe.pretoken_counts.uncut_separator import uncut_note
 from bpe.progress import Progress
-from bpe.tokenizer import END_OF_TEXT
 from tokenmill.errors import printable
 from tokenmill.inputs.sizes import counted
 
 
 class Skipped(NamedTuple):
-    """Bad records with one reason. first: (source, row or byte, "row" or "byte" or "" for a file) of the first one."""
+    """Bad records with the same reason.
+
+    first: (source, offset, unit) of the first one; the unit is "row", "byte", or "" for a whole file.
+    """
 
     reason: str
     records: int
@@ -21,41 +22,38 @@ class Skipped(NamedTuple):
 
     @property
     def line(self) -> str:
-        """ "malformed: 2, first in a.jsonl at byte 17"."""
+        """Return a text such as "malformed: 2, first in a.jsonl at byte 17"."""
         source, offset, unit = self.first
         at = f" at {unit} {offset}" if unit else ""
         return f"{self.reason}: {self.records:,}, first in {printable(source)}{at}"
 
 
 class Tally(NamedTuple):
-    """The notices at the end of a count: U+FFFD put in, bad records left out, separators that did not cut."""
+    """The number of inserted U+FFFD, and the bad records that were skipped."""
 
     replaced: int = 0
     skipped: tuple[Skipped, ...] = ()
-    uncut: int = 0
 
     def plus(self, other: Tally) -> Tally:
-        """Both together."""
+        """Return the sum of both."""
         own = {skipped.reason: skipped for skipped in self.skipped}
         for reason, count, first in other.skipped:
             if reason in own:
                 count, first = count + own[reason].records, min(first, own[reason].first)
             own[reason] = Skipped(reason, count, first)
-        return Tally(self.replaced + other.replaced, tuple(own.values()), self.uncut + other.uncut)
+        return Tally(self.replaced + other.replaced, tuple(own.values()))
 
-    def tell(self, progress: Progress | None, special_tokens: Sequence[str]) -> None:
-        """A line for each that there is."""
+    def report_to(self, progress: Progress | None) -> None:
+        """Pass the lines to `progress.note`."""
         if progress is not None:
-            for line in self.lines(special_tokens):
+            for line in self.lines():
                 progress.note(line)
 
-    def lines(self, special_tokens: Sequence[str] = ()) -> Iterator[str]:
-        """The same as text."""
+    def lines(self) -> Iterator[str]:
+        """Yield one line per kind of notice."""
         if self.replaced:
             yield f"replaced {counted(self.replaced, 'byte sequence')} with U+FFFD (invalid UTF-8)"
         if self.skipped:
             count = sum(skipped.records for skipped in self.skipped)
             reasons = "; ".join(skipped.line for skipped in sorted(self.skipped))
             yield f"skipped {counted(count, 'bad record')} ({reasons})"
-        if self.uncut and END_OF_TEXT not in special_tokens:
-            yield uncut_note(self.uncut)

@@ -168,7 +168,6 @@ def test_a_count_of_zero_is_refused(name: str, tmp_path: Path, fails: Fails) -> 
         ({"replaced": -1}, "-1"),
         ({"text_bytes": 2**63}, f"{2**63}"),
         ({"blocks": True}, "True"),
-        ({"complete": 1}, "got 1"),
         ({"sample": None}, "None"),
         ({"sources": [["a", 1, 0.5, 0]]}, "0.5"),
         ({"special_tokens": [1]}, "got 1"),

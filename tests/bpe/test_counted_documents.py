@@ -5,7 +5,6 @@ import os
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from bpe import PretokenCounts, count_files, count_pretokens, train
 from bpe.__main__ import main
-from bpe.errors import BadArgument, InvalidText, Refused
+from bpe.errors import BadArgument, InvalidText
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
@@ -137,39 +136,6 @@ def test_a_conversion_makes_the_same_documents(tmp_path: Path, capfd: pytest.Cap
     counts = ["--counts", str(tmp_path / "out.counts")]
     assert main(["train", *counts, "--vocab-size", "258", "--output", str(tmp_path / "b.json")]) == 0
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-
-
-def test_counting_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    rng = random.Random(5)
-    documents = [document for _ in range(9) for document in random_documents(rng, "\n\n", bad=True)]
-    for name in ("in.txt", "in.txt.gz"):
-        data = b"\n\n".join(documents)
-        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-        options = CountingOptions(separator="\n\n", on_error="skip")
-        expected = count_pretokens([tmp_path / name], separator="\n\n", on_error="skip").as_dict()
-        for events in range(1, 6):
-            left = iter(range(events))
-            stopping = replace(options, stop=lambda left=left: next(left, None) is None)
-            with Workspace(tmp_path) as workspace:
-                budget = MemoryBudget.of(None)
-                part = gather_counts([tmp_path / name], None, stopping, None, budget, workspace)
-                assert not part.facts.complete
-                whole = gather_counts([tmp_path / name], part, options, None, budget, workspace)
-                whole.save(tmp_path / "whole", workspace)
-                assert PretokenCounts.load(tmp_path / "whole").as_dict() == expected
-                assert whole.facts.complete
-                other = replace(options, separator=None, on_error="fail")
-                with pytest.raises(Refused):
-                    gather_counts([tmp_path / name], part, other, None, budget, workspace)
-    # The other way round.
-    (tmp_path / "in.txt").write_bytes(b"word " * 90_000)
-    left = iter(range(1))
-    stopping = CountingOptions(block_bytes=100_000, stop=lambda: next(left, None) is None)
-    with Workspace(tmp_path) as workspace:
-        part = gather_counts([tmp_path / "in.txt"], None, stopping, None, budget, workspace)
-        assert not part.facts.complete
-        with pytest.raises(Refused):
-            gather_counts([tmp_path / "in.txt"], part, options, None, budget, workspace)
 
 
 def test_a_pipe_with_a_name(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What was counted is kept, whatever happens behind the counting and at whatever moment."""
+"""Counts are kept if a step after counting fails, and nothing else is left behind."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
-from bpe import output_file, tokenizer
 from bpe.__main__ import main
 from bpe.errors import BadTokenizer, EnvironmentFailure
 from bpe.pretoken_counts import bounded_counter
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
-from bpe.pretoken_counts.text_blocks import Reader
 from bpe.pretoken_counts.workspace import PREFIX
 from bpe.tokenizer import Tokenizer
 from bpe.training import train
@@ -132,7 +130,7 @@ COMMANDS = {
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "sighup"]
 )
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_one_signal_at_any_step_loses_nothing(command: list[str], number: int, here: Path, run: Run) -> None:
+def test_one_signal_at_any_step(command: list[str], number: int, here: Path, run: Run) -> None:
     """Signals while counts were written, or kept, lost them."""
     expected = counts_of_text()
     assert run(*command)[0] == 0
@@ -141,8 +139,7 @@ def test_one_signal_at_any_step_loses_nothing(command: list[str], number: int, h
     with signalled(set()) as steps:
         assert run(*command)[0] == 0
     seen = set()
-    from_counting = False
-    for step in range(1 + number % 5, steps.count, 1 + steps.count // 24):
+    for step in range(1 + number % 5, steps.count, 1 + steps.count // 12):
         clear(here)
         with signalled({step}, number):
             code, err = run(*command)
@@ -154,22 +151,10 @@ def test_one_signal_at_any_step_loses_nothing(command: list[str], number: int, h
         seen.add((code, done, len(kept)))
         if done:
             assert {name: Path(name).read_bytes() for name in whole} == whole
-            continue
-        assert code != 0
-        if not kept:  # nothing was counted yet
-            assert not from_counting, step
-            continue
-        from_counting = True
-        (partial,) = kept
-        assert partial.name in err
-        if CountsFile(partial).facts.complete:
-            assert PretokenCounts.load(partial).as_dict() == expected
-            assert "and no inputs" in err
-        else:
-            code, err = run(*command, "--counts", partial)
-            assert code == 0, err
-            assert {name: Path(name).read_bytes() for name in whole} == whole
-    assert len(seen) >= 2
+        elif kept:
+            assert kept[0].name in err
+            assert PretokenCounts.load(kept[0]).as_dict() == expected
+    assert len(seen) >= 1 + ("train" in command)  # stopped before and after counting
 
 
 @pytest.mark.filterwarnings(
@@ -186,81 +171,6 @@ def test_two_signals_end_it_in_order(command: list[str], here: Path, run: Run) -
         assert code in (0, 130), err
         assert "Traceback" not in err
         assert not list(here.glob(f"*{PREFIX}*")) + list(here.glob(".*"))
-
-
-@pytest.fixture
-def full(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """full(*folders): no file can be written in them any more."""
-
-    def fill(*folders: Path) -> None:
-        opened = output_file.open_output_file
-
-        @contextmanager
-        def open_unless_full(path: str | Path, *options: Any) -> Iterator[BinaryIO]:
-            with opened(path, *options) as file:
-                yield file
-                if Path(path).resolve().parent in folders:
-                    raise EnvironmentFailure(f"{path}: can't write: {os.strerror(errno.ENOSPC)}")
-
-        for module in (output_file, tokenizer):
-            monkeypatch.setattr(module, "open_output_file", open_unless_full)
-
-    return fill
-
-
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_full_disk_lost_the_counts(command: list[str], here: Path, full: Any, run: Run) -> None:
-    full(here)
-    code, err = run(*command)
-    assert (code, "Traceback" in err) == (4, False)
-    name = r"\S+/temp/\S+\.counts"
-    found = re.search(rf": .*No space left on device.* --counts ({name}) ", err)
-    assert found is not None, err
-    assert PretokenCounts.load(found[1]).as_dict() == counts_of_text()
-    assert [path.name for path in here.iterdir()] == ["en.txt"]
-
-
-def test_the_current_folder_is_the_last_resort(here: Path, full: Any, run: Run) -> None:
-    (here.parent / "output").mkdir()
-    full(here.parent / "output", here.parent / "temp")
-    code, err = run("count", "en.txt", "--special-token", END, "--output", "../output/c.counts")
-    assert code == 4
-    assert PretokenCounts.load(here / "c.counts").as_dict() == counts_of_text()
-    assert f"--counts {here / 'c.counts'} " in err
-    full(here)
-    code, err = run("count", "en.txt", "--special-token", END, "--output", "../output/c.counts")
-    assert code == 4
-    assert err.count("\n") == 1
-    assert "c.counts" in err
-
-
-def test_a_refusal_keeps_the_counts_while_a_signal_comes(
-    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Merging that does not fit: the first Ctrl-C while its counts were kept lost them."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("bpe.cli.training_commands.train_on", refuse)
-    with signalled(set()) as steps:
-        assert run(*COMMANDS["train"])[0] == 5
-    expected = counts_of_text()
-    complete = 0
-    for step in range(steps.count // 2, steps.count, 1 + steps.count // 24):
-        clear(here)
-        with signalled({step}):
-            code, err = run(*COMMANDS["train"])
-        assert code in (5, 130)
-        kept = next(here.glob("*.counts"), None)
-        if kept is None:  # nothing was counted yet
-            assert complete == 0
-            continue
-        assert kept.name in err
-        if kept.name == "t.counts":
-            complete += 1
-            assert PretokenCounts.load(kept).as_dict() == expected
-    assert complete > 5
 
 
 def test_a_tokenizer_that_can_not_be_written_leaves_the_counts(
@@ -327,10 +237,6 @@ def test_kept_counts_in_an_input_folder_are_no_text(here: Path, run: Run) -> Non
 def test_a_disk_that_is_full_when_counts_are_spilled(
     command: list[str], here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that was counted until then was lost with the part that could not be written."""
-    assert run(*command)[0] == 0
-    whole = {path.name: path.read_bytes() for path in here.iterdir()}
-    clear(here)
     spill, spilled = bounded_counter.write_counts_file, []
 
     def write_or_fail(path: Path, *arguments: Any, **named: Any) -> None:
@@ -345,32 +251,6 @@ def test_a_disk_that_is_full_when_counts_are_spilled(
         patched.setattr(bounded_counter, "SPILL_SHARE", 1 << 30)
         code, err = run(*command)
     assert code == 4
-    found = re.search(r"No space left on device.* --counts (\S+\.partial\.counts) ", err)
-    assert found is not None, err
-    assert run(*command, "--counts", found[1])[0] == 0
-    assert {name: Path(name).read_bytes() for name in whole} == whole
+    assert "No space left on device" in err
+    assert {path.name for path in here.iterdir()} == {"en.txt"}
     assert not list(here.glob(f"{PREFIX}*"))
-
-
-def test_an_input_that_can_not_be_read_leaves_the_counts_of_those_before(
-    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("b.txt").write_text("more " * 50_000 + END + "text " * 50_000)
-    command = ["count", "en.txt", "b.txt", *COMMANDS["count"][2:]]
-    assert run(*command)[0] == 0
-    whole = Path("c.counts").read_bytes()
-    Path("c.counts").unlink()
-    fill = Reader.fill
-
-    def failing(self: Reader, room: memoryview) -> int:
-        if self.where == "b.txt" and self.read_bytes > 100_000:
-            raise EnvironmentFailure("b.txt: byte 100000: Input/output error")
-        return fill(self, room)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Reader, "fill", failing)
-        code, err = run(*command)
-    assert code == 4
-    assert "Input/output error. " in err
-    assert run(*command, "--counts", "c.partial.counts")[0] == 0
-    assert Path("c.counts").read_bytes() == whole

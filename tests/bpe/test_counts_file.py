@@ -26,11 +26,10 @@ FACTS = CountsFacts(
     text_bytes=2**40,
     documents=17,
     replaced=3,
-    complete=False,
     sample="sampled 1 of 2",
     sources=(
-        CountedSource("/a\udcff", 10, 5, 123, ""),
-        CountedSource("stdin", 4, 4, digest="ab"),
+        CountedSource("/a\udcff", 10, 5, 123),
+        CountedSource("stdin", 4, 4),
         CountedSource("/b", 4, 4, 1),
     ),
 )

@@ -195,29 +195,6 @@ def named_limit(error: str) -> str:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("threads", [1, 4])
-def test_counts_that_are_too_long_to_be_merged_are_kept(threads: int, least_mb: int, tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(long_words(random.Random(4), 4, 3_000_000))
-    command = ["count", tmp_path / "text", "--quiet", "--output", tmp_path / "c", "--threads", threads]
-    code, peak, error = run(*command, "--max-memory", f"{least_mb}MB")
-    assert (code, peak <= least_mb * 10**6) == (5, True), (peak, error)
-    kept = re.search(r"--counts (.*) \(all of them\)", error)
-    assert kept, error
-    limit = named_limit(error)
-    files = kept[1].split()
-    for some in (files[:1], files[1:], [*files, files[0]]):
-        code, _, error = run("count", "--counts", *some, "--quiet", "--output", tmp_path / "some")
-        assert code == 2
-        assert " of 4 " in error
-        assert f"got {len(some)} " in error
-    command = ["count", "--counts", *files, "--quiet", "--output", tmp_path / "again"]
-    code, peak, error = run(*command, "--max-memory", limit)
-    assert (code, peak <= int(limit[:-2]) * 10**6) == (0, True), (peak, error)
-    assert run("count", tmp_path / "text", "--quiet", "--output", tmp_path / "c")[0] == 0
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "c").read_bytes()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("make", [one_letter, period, long_words], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("fit", [False, True])
 def test_a_limit_that_is_named_for_long_pretokens_is_enough(

@@ -15,10 +15,8 @@ from input_kinds import KINDS, json_lines, write_kind
 
 from bpe import count_pretokens, train
 from bpe.__main__ import main
-from bpe.errors import BadArgument, MissingInput, Refused
+from bpe.errors import BadArgument, MissingInput
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.tokenizer import Tokenizer
@@ -80,9 +78,7 @@ def test_counts_are_those_of_the_documents(kind: str, pattern: str, tmp_path: Pa
         assert found.as_dict() == expected
         assert found.facts.documents == sum(map(bool, documents))
         size = path.stat().st_size
-        assert [(s.size_bytes, s.counted_bytes, s.digest) for s in found.facts.sources] == [
-            (size, size, None)
-        ]
+        assert [(s.size_bytes, s.counted_bytes) for s in found.facts.sources] == [(size, size)]
 
 
 def test_a_folder_of_all_kinds_and_a_glob(tmp_path: Path) -> None:
@@ -135,73 +131,9 @@ def test_bad_records_stop_it_or_are_left_out(tmp_path: Path) -> None:
     assert b"text" in plain.as_dict()
 
 
-class _Stops:
-    """Says stop after so many questions."""
-
-    def __init__(self, after: int) -> None:
-        self.after = after
-
-    def __call__(self) -> bool:
-        self.after -= 1
-        return self.after < 0
-
-
-def gathered(
-    path: Path | str, folder: Path, counted: CountSet | None, stop: Any = None, **more: Any
-) -> CountSet:
-    options = CountingOptions([END], threads=1, block_bytes=50, stop=stop, **more)
-    with Workspace(folder) as workspace:
-        return gather_counts([path], counted, options, None, MemoryBudget.of(None), workspace)
-
-
-@pytest.mark.parametrize(
-    "kind", ["txt.gz", "jsonl.none", "jsonl.zst", "parquet.none", "csv.none", "arrow.none"]
-)
-def test_going_on_is_exact_wherever_it_stopped(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
-    monkeypatch.setattr("tokenmill.inputs.documents.MAX_BATCH_ROWS", 4)
-    monkeypatch.setattr("tokenmill.inputs.arrow_texts.MAX_BATCH_ROWS", 4)
-    documents = documents_of(3, 1000 if kind == "txt.gz" else 40)  # text is counted by 64 KiB at least
-    path = write_kind(tmp_path / "in", documents, kind)
-    whole = gathered(path, tmp_path, None)
-    stops = 0
-    for after in (0, 1, 2, 5, 17, 40):
-        counted: CountSet | None = None
-        for _ in range(40):
-            counted = gathered(path, tmp_path, counted, _Stops(after))
-            counted.save(tmp_path / "kept.counts")
-            counted = CountSet.of_files([tmp_path / "kept.counts"])
-            if counted.facts.complete:
-                break
-            stops += 1
-            after += 7
-        assert counted is not None
-        assert counted.facts.complete
-        assert (counted.facts.text_bytes, counted.facts.documents) == (
-            whole.facts.text_bytes,
-            whole.facts.documents,
-        )
-        assert counted.facts.sources == whole.facts.sources
-        assert _as_dict(counted) == _as_dict(whole)
-    assert stops
-
-
 def _as_dict(counted: CountSet) -> Any:
     with Workspace() as workspace:
         return counted.load(MemoryBudget.of(None), workspace, 1, None, 300, 1).as_dict()
-
-
-def test_going_on_in_another_way_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
-    path = write_kind(tmp_path / "in", documents_of(4), "jsonl.gz")
-    counted = gathered(path, tmp_path, None, _Stops(2))
-    assert not counted.facts.complete
-    with pytest.raises(Refused):
-        gathered(path, tmp_path, counted, text_field="id")
-    with pytest.raises(Refused):
-        gathered(path, tmp_path, counted, input_format="text")
 
 
 def test_a_sample_of_json_lines_has_whole_lines(tmp_path: Path) -> None:

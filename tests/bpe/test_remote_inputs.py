@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from input_kinds import write_kind
-from test_record_inputs import _as_dict, _Stops, documents_of, gathered
+from test_record_inputs import documents_of
 from web_server import WebServer, web_server
 
 from bpe import count_pretokens, train
 from bpe.__main__ import main
-from bpe.errors import MissingInput, Refused
-from bpe.pretoken_counts.count_set import CountSet
+from bpe.errors import MissingInput
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 END = "<|endoftext|>"
@@ -47,31 +46,6 @@ def test_counts_are_those_of_the_file(
     )
     assert [(s.name, s.size_bytes) for s in found.facts.sources] == [(url, path.stat().st_size)]
     assert train([url], 300, [END]).merges == train([path], 300, [END]).merges
-    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
-    monkeypatch.setattr("tokenmill.inputs.documents.MAX_BATCH_ROWS", 40)
-    counted: CountSet | None = None
-    stops = 0
-    while counted is None or not counted.facts.complete:
-        counted = gathered(url, tmp_path, counted, _Stops(2 + 9 * stops))
-        stops += 1
-    assert stops > 1
-    assert _as_dict(counted) == expected.as_dict()
-
-
-def test_an_object_that_changed_is_refused(
-    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tokenmill.inputs.documents.Buffers.__init__.__defaults__", (300,))
-    path = write_kind(tmp_path / "changed", documents_of(8, 100), "jsonl.none")
-    url = put(server, path)
-    counted = gathered(url, tmp_path, None, _Stops(3))
-    data = path.read_bytes()
-    server.files["/changed.jsonl"] = data.replace(b"the", b"eht")
-    with pytest.raises(Refused, match=r"changed\.jsonl"):
-        gathered(url, tmp_path, counted)
-    server.files["/changed.jsonl"] = data + b"\n"
-    with pytest.raises(Refused, match=r"changed\.jsonl"):
-        gathered(url, tmp_path, counted)
 
 
 def test_the_commands_take_urls(server: WebServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from bpe.errors import BadArgument, EnvironmentFailure
 from bpe.pretoken_counts import sampling
 from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.sampling import sampled
 from bpe.pretoken_counts.sources import FileRange
 from bpe.training import train
@@ -47,7 +48,7 @@ def test_whole_documents_and_none_twice(seed: int, tmp_path: Path, monkeypatch: 
     paths[2].write_bytes(b"")
     every = numbered_documents(paths[0], 2000) + numbered_documents(paths[1], 500, 2000)
     size = sum(path.stat().st_size for path in paths)
-    stretches, words = sampled([paths[2], *paths], size // 10, seed, [END])
+    stretches, words = sampled([paths[2], *paths], size // 10, seed, CountingOptions([END]))
     documents = [text for part in taken(stretches) for text in part.decode().split(END) if text]
     assert set(documents) <= set(every)
     assert len(set(documents)) == len(documents)
@@ -59,8 +60,8 @@ def test_whole_documents_and_none_twice(seed: int, tmp_path: Path, monkeypatch: 
         rf"sampled \d+\.\d kB of \d+\.\d kB \([\d.]+ %\): documents at \d+ places in 2 of 4 files, seed {seed}",
         words,
     )
-    assert sampled([paths[2], *paths], size // 10, seed, [END]) == (stretches, words)
-    assert sampled([paths[2], *paths], size // 10, seed + 1, [END])[0] != stretches
+    assert sampled([paths[2], *paths], size // 10, seed, CountingOptions([END])) == (stretches, words)
+    assert sampled([paths[2], *paths], size // 10, seed + 1, CountingOptions([END]))[0] != stretches
 
 
 @pytest.mark.parametrize("separators", [[END], [END, "<s>"], ["<s>", END]], ids=len)
@@ -97,21 +98,21 @@ def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text)
     for seed in range(9):
         try:
-            stretches, _ = sampled([tmp_path / "a"], 1, seed, [END])
+            stretches, _ = sampled([tmp_path / "a"], 1, seed, CountingOptions([END]))
         except BadArgument as error:
             assert str(error).startswith("sample_bytes: ")  # noqa: PT017
         else:
             assert stretches
     if text.startswith("日"):
         with pytest.raises(BadArgument, match="sample_bytes"):
-            sampled([tmp_path / "a"], 1, 0, [END])
+            sampled([tmp_path / "a"], 1, 0, CountingOptions([END]))
 
 
 @pytest.mark.usefixtures("small_windows")
 def test_lines_stand_for_documents(tmp_path: Path) -> None:
     lines = [f"line {place} " + "x" * (place % 50) for place in range(3000)]
     (tmp_path / "a").write_text("\n".join(lines) + "\n")
-    stretches, words = sampled([tmp_path / "a"], 5000, 0, [])
+    stretches, words = sampled([tmp_path / "a"], 5000, 0, CountingOptions([]))
     got = [line for part in taken(stretches) for line in part.decode().split("\n") if line]
     assert set(got) <= set(lines)
     assert ": lines at " in words
@@ -127,7 +128,7 @@ def test_long_documents_are_sampled_within(text: str, special_tokens: list[str],
     (tmp_path / "a").write_text(text)
     for share in (0.9, 0.5, 0.05):
         size = len(text.encode())
-        stretches, _ = sampled([tmp_path / "a"], int(size * share), 1, special_tokens)
+        stretches, _ = sampled([tmp_path / "a"], int(size * share), 1, CountingOptions(special_tokens))
         parts = taken(stretches)
         assert 0.8 * share < sum(map(len, parts)) / size < min(1, 1.2 * share)
         assert all(part.decode() for part in parts)  # characters are whole
@@ -139,7 +140,7 @@ def test_long_documents_are_sampled_within(text: str, special_tokens: list[str],
 
 def test_small_inputs_are_taken_whole(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"text")
-    assert sampled([tmp_path / "a"], 4, 0, []) == ([tmp_path / "a"], "")
+    assert sampled([tmp_path / "a"], 4, 0, CountingOptions([])) == ([tmp_path / "a"], "")
 
 
 def test_training_says_what_it_sampled(tmp_path: Path) -> None:
@@ -171,7 +172,7 @@ def test_training_says_what_it_sampled(tmp_path: Path) -> None:
 )
 def test_bad_options(sample_bytes: int, seed: int, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match=message):
-        sampled([tmp_path / "a"], sample_bytes, seed, [])
+        sampled([tmp_path / "a"], sample_bytes, seed, CountingOptions([]))
 
 
 def test_counts_alone_were_taken_for_the_sample(tmp_path: Path) -> None:
@@ -185,10 +186,10 @@ def test_what_has_no_places_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for source in (b"text", tmp_path / "pipe"):
         with pytest.raises(BadArgument):
-            sampled([source], 5, 0, [])
+            sampled([source], 5, 0, CountingOptions([]))
     (tmp_path / "array.json").write_text('[{"text": "a"}]')
     with pytest.raises(BadArgument, match="array"):
-        sampled([tmp_path / "array.json"], 5, 0, [])
+        sampled([tmp_path / "array.json"], 5, 0, CountingOptions([]))
 
 
 def test_a_file_that_can_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,4 +200,4 @@ def test_a_file_that_can_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(sampling, "_part", broken)
     with pytest.raises(EnvironmentFailure, match="Input/output"):
-        sampled([tmp_path / "a"], 99_999, 0, [])
+        sampled([tmp_path / "a"], 99_999, 0, CountingOptions([]))

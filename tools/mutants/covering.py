@@ -25,14 +25,13 @@ NATIVE_TESTS = {
     "bpe/native/encode": (
         "bpe/test_encoder_core bpe/test_encoding bpe/test_decoder bpe/test_gathered_misses "
         "bpe/test_walk_characters bpe/test_long_pretoken bpe/test_tokenizer bpe/test_normalized_text "
-        "bpe/test_uncut_separator"
     ),
     "bpe/native/cache": (
         "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoder_core bpe/test_gathered_misses"
     ),
     "bpe/native/pretokenize": (
         "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_counting "
-        "bpe/test_stream_rest bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken "
+        "bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken "
         "bpe/test_matrix bpe/test_uncovered_text bpe/test_components"
     ),
     "bpe/native/normalize": (
