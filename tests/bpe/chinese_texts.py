@@ -1,11 +1,11 @@
-"""Random texts of Chinese and kana and of what stands between them."""
+"""Random text of Chinese, kana and the characters between them."""
 
 from __future__ import annotations
 
 import random
 
-# Letters that often stand together, other letters, and what is no letter but has three bytes: others, whitespace,
-# numbers, letters with case, a mark, a sign of a script whose lead byte is E0.
+# Letters that often appear together, other letters, and three-byte characters that are not letters: symbols,
+# whitespace, numbers, cased letters, a mark, and a character of a script with lead byte E0.
 WORDS = "天地人和"
 LETTERS = WORDS + "龍鳳麟書あいカー한雪"
 OTHERS = "，。「」…\u3000\u20281２ａＡ\u3099ไ"
@@ -30,7 +30,7 @@ BETWEEN = [
 
 
 def text_of(rng: random.Random, size: int) -> str:
-    """Runs of around the sixteen characters that a block has, and what ends them."""
+    """Return runs of about 16 characters, the size of a block, and characters that end them."""
     parts = []
     while size > 0:
         run = rng.choice([1, 2, 3, 7, 14, 15, 16, 17, 18, 31, 32, 33])

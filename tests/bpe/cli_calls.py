@@ -1,4 +1,4 @@
-"""Calls of the command line in this process, for the tests of it."""
+"""Run the command line in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TEXT = "It's a test: naïve café, 你好 <|endoftext|>123\n\nthe the then\n"
 
 
 def run(capfdbinary, *arguments):
-    """(exit code, stdout, stderr)."""
+    """Return (exit code, stdout, stderr)."""
     try:
         code = main(list(map(str, arguments)))
     except SystemExit as ended:

@@ -1,4 +1,4 @@
-"""What the tests of bpe share."""
+"""Fixtures shared by the bpe tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ for name in ("inputs", "stores"):
 
 @pytest.fixture(params=_core.simd_variants())
 def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of a SIMD variant, which is in use until the test ends; each that this machine runs."""
+    """Activate each SIMD variant that this machine supports, and yield its name."""
     _core.set_simd_variant(request.param)
     yield request.param
     _core.set_simd_variant(_core.simd_variants()[0])
@@ -27,7 +27,7 @@ def variant(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def tokenizer_file(listed, tmp_path):
-    """The path of a tokenizer.json with a list of merges for gpt2 and <|endoftext|>."""
+    """Return the path of a tokenizer.json with a merge list, the gpt2 pattern and <|endoftext|>."""
     path = tmp_path / "tokenizer.json"
     listed().save(path)
     return str(path)
@@ -35,7 +35,7 @@ def tokenizer_file(listed, tmp_path):
 
 @pytest.fixture
 def text_file(tmp_path):
-    """The path of a file of cli_calls.TEXT."""
+    """Return the path of a file with cli_calls.TEXT."""
     from cli_calls import TEXT
 
     path = tmp_path / "text.txt"
@@ -45,6 +45,6 @@ def text_file(tmp_path):
 
 @pytest.fixture(scope="module")
 def document(listed):
-    """A tokenizer.json as Python values; each test changes its own copy."""
+    """Return a tokenizer.json as Python values; each test changes its own copy."""
     text = to_json(listed(special_tokens=["<s>", "<t>"]))
     return lambda: json.loads(text)

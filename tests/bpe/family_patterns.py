@@ -1,4 +1,4 @@
-"""The patterns of published tokenizers, by family, as their files spell them."""
+"""Patterns of published tokenizers by family, spelled as in their files."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python first_use.py FOLDER
 
-This is a program of its own because a fault in the core may end it by a signal.
+A separate program, because a fault in the core may kill it with a signal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Folders without tokenizer.json, one for each tokenizer class and each way to name tokens.
 
-Run as a program, where `transformers` is installed, it writes what AutoTokenizer makes of them: folder_cases.json.
+Run as a program with `transformers` installed, it records the results of AutoTokenizer in folder_cases.json.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def vocabulary(name: str) -> tuple[dict[str, int], list[str]]:
-    """The vocab.json and the merges of a class."""
+    """Return the vocab.json and the merges of a class."""
     clip = name == "CLIPTokenizer"
     merges = CLIP_MERGES if clip else MERGES
     keys = [*BYTES, *(f"{byte}</w>" for byte in BYTES if clip), *(merge.replace(" ", "") for merge in merges)]
@@ -68,7 +68,7 @@ def vocabulary(name: str) -> tuple[dict[str, int], list[str]]:
 
 
 def model(name: str) -> bytes:
-    """The SentencePiece model of a class."""
+    """Return the SentencePiece model of a class."""
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["the mill in the inn then thin", "a the in an ant"] * 20), model_writer=written,
@@ -79,13 +79,13 @@ def model(name: str) -> bytes:
 
 
 def token(text: str, **flags: bool) -> dict[str, Any]:
-    """A token as a configuration lists it."""
+    """Return a token as a configuration lists it."""
     names = ("lstrip", "rstrip", "single_word", "normalized")
     return {"content": text, **dict.fromkeys(names, False), "special": True, **flags}
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """name -> files of the folder; bytes unchanged, other values as JSON."""
+    """Return name -> files of the folder. Bytes are written unchanged, other values as JSON."""
     found: dict[str, dict[str, Any]] = {}
     for name in [*VOCABULARIES, *MODELS]:
         if name in MODELS:
@@ -134,14 +134,14 @@ def cases() -> dict[str, dict[str, Any]]:
 
 
 def write(folder: Path, files: dict[str, Any]) -> None:
-    """Make the folder of a case."""
+    """Write the folder of a case."""
     for name, value in files.items():
         data = value if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False).encode()
         folder.joinpath(name).write_bytes(data)
 
 
 def by_transformers(folder: Path) -> dict[str, Any]:
-    """What AutoTokenizer makes of the texts, and its added tokens by ID."""
+    """Return AutoTokenizer's IDs of the texts, and its added tokens by ID."""
     from transformers import AutoTokenizer
 
     theirs = AutoTokenizer.from_pretrained(folder)
@@ -157,7 +157,7 @@ def by_transformers(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Record all cases, a line each."""
+    """Record all cases, one per line."""
     lines = []
     for name, files in cases().items():
         with tempfile.TemporaryDirectory() as folder:

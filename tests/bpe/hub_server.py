@@ -1,7 +1,7 @@
-"""A server on loopback that answers as the Hugging Face Hub does, for downloads of a repository's files.
+"""A loopback server that answers file downloads like the Hugging Face Hub.
 
-Headers and error codes are those that huggingface_hub reads: X-Repo-Commit, ETag, X-Linked-ETag and X-Linked-Size with
-a redirect for large files, X-Error-Code for what is wrong.
+It sends the headers and error codes that huggingface_hub reads: X-Repo-Commit, ETag, X-Linked-ETag and X-Linked-Size
+with a redirect for large files, and X-Error-Code for errors.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-LARGE = 1000  # bytes from which a file is redirected
+LARGE = 1000  # files of at least this many bytes are redirected
 
 
 class Hub(ThreadingHTTPServer):
-    """repositories: name -> file -> bytes. gated: names that only a request with the token may read. failing: each
-    answer's status; cut: files break off in the middle. log: method and path of each request."""
+    """repositories: name -> file -> bytes. gated: names that need a request with the token. failing: the status of
+    every answer. cut: files break off in the middle. log: method and path of each request.
+    """
 
     daemon_threads = True
 
@@ -34,11 +35,11 @@ class Hub(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """For HF_ENDPOINT."""
+        """Return the value for HF_ENDPOINT."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def downloaded(self) -> list[str]:
-        """The files whose content was sent."""
+        """List the files with content that was sent."""
         files = (
             line.rsplit("/", 1)[1] for line in self.log if line.startswith("GET /cdn") or "GET /" in line
         )
@@ -122,7 +123,7 @@ def _listing(parts: list[str], repository: str, files: dict[str, bytes]) -> byte
 
 @contextmanager
 def serving() -> Iterator[Hub]:
-    """A hub that answers while the context is open."""
+    """Yield a hub that answers while the context is open."""
     hub = Hub()
     thread = Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

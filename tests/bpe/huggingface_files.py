@@ -1,4 +1,4 @@
-"""tokenizer.json files that are made for a test, and read."""
+"""Write and read tokenizer.json files for tests."""
 
 from __future__ import annotations
 

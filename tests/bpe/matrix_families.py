@@ -26,7 +26,7 @@ from tokenizers import models, pre_tokenizers, trainers
 from bpe.formats.byte_alphabet import to_bytes
 
 SEED = int(os.environ.get("MATRIX_SEED", "0"))
-SCALE = int(os.environ.get("MATRIX_SCALE", "1"))  # nightly runs take 20
+SCALE = int(os.environ.get("MATRIX_SCALE", "1"))  # nightly runs use 20
 
 UNITS = [
     " ", " ", " ", "  ", "   ", "\t", "\n", "\n\n", "\r\n", " \n", "\xa0", "\u2581", "\u2581\u2581", "\u3000",
@@ -40,7 +40,7 @@ ENDS = ["<s>", "</s>"]
 
 
 def text(rng: random.Random, tokens: Sequence[str], units: int) -> str:
-    """About `units` units, some of them repeated, and added tokens glued to them."""
+    """Return about `units` units, some repeated, with added tokens glued to them."""
     parts = []
     for _ in range(units):
         draw = rng.random()
@@ -51,9 +51,10 @@ def text(rng: random.Random, tokens: Sequence[str], units: int) -> str:
 
 @dataclass(frozen=True)
 class Family:
-    """file: its name. root: the tokenizer.json, or None. peer: the object of the other library, with its two functions.
-    tokens: the added tokens that texts hold. load: further arguments of Tokenizer.load. long_units: about how many
-    units the long text has."""
+    """file: its name. root: the tokenizer.json, or None. peer: the object of the other library, with its two
+    functions. tokens: the added tokens in the texts. load: further arguments of Tokenizer.load. long_units:
+    approximate number of units in the long text.
+    """
 
     file: str
     data: bytes
@@ -73,7 +74,7 @@ class Family:
 
     @cached_property
     def long_text(self) -> str:
-        """A document above the 256 KiB that one thread encodes, with pretokens above 4 KiB."""
+        """Return a document above the 256 KiB that one thread encodes, with pretokens above 4 KiB."""
         rng = random.Random(f"{SEED} long")
         runs = [
             "ab" * 3000,
@@ -90,7 +91,7 @@ class Family:
 
     @cached_property
     def ids(self) -> list[list[int]]:
-        """The peer's IDs of each of the texts."""
+        """Return the peer's IDs of each text."""
         return [self.encode(each) for each in self.texts]
 
     @cached_property
@@ -149,7 +150,7 @@ def metaspace(scheme: str, is_split: bool = True) -> dict[str, Any]:
 
 @cache
 def _model(prefix: str = "") -> str:
-    """The model of a training, as JSON."""
+    """Train a model and return it as JSON."""
     rng = random.Random(1)
     left_out = str.maketrans(dict.fromkeys("\x00Ġ<", ""))
     corpus = [text(rng, (), 8).translate(left_out) for _ in range(1500)]
@@ -196,7 +197,7 @@ def byte_level(
 
 
 def _template(ids: dict[str, int]) -> dict[str, Any]:
-    """<s> before a text and </s> after it."""
+    """Add <s> before a text and </s> after it."""
     first, last = ({"SpecialToken": {"id": end, "type_id": 0}} for end in ENDS)
     return {
         "type": "TemplateProcessing",
@@ -227,13 +228,13 @@ def _of_tiktoken(
 
 
 def _ranks(first: int = 0) -> dict[bytes, int]:
-    """The bytes of each entry, and its rank."""
+    """Return the bytes and rank of each entry."""
     vocab = json.loads(_model())["vocab"]
     return {to_bytes(entry): rank for rank, entry in enumerate(sorted(vocab, key=vocab.get), first)}
 
 
 def rank_file() -> Family:
-    """tiktoken's own format, for which special tokens and the pattern are given as arguments."""
+    """tiktoken's format, which takes special tokens and the pattern as arguments."""
     ranks = _ranks()
     special = {token: len(ranks) + 5 + place for place, token in enumerate(ENDS)}
     data = b"".join(base64.b64encode(entry) + b" %d\n" % rank for entry, rank in ranks.items())
@@ -242,7 +243,7 @@ def rank_file() -> Family:
 
 
 def tekken() -> Family:
-    """Mistral's own format, in which the special tokens come first."""
+    """Mistral's format, in which special tokens come first."""
     special = {token: id_ for id_, token in enumerate(["<unk>", *ENDS, "[INST]"])}
     vocab = [
         {"rank": rank, "token_bytes": base64.b64encode(entry).decode(), "token_str": None}
@@ -261,7 +262,7 @@ def tekken() -> Family:
 
 
 def sentencepiece_model(name: str) -> Family:
-    """Its control pieces are never found in text by sentencepiece, so that texts hold the other symbols only."""
+    """sentencepiece never finds control pieces in text, so the texts contain only the other symbols."""
     settings = sentencepiece_models.SETTINGS[name]
     data = sentencepiece_models.train(**settings)
     peer = sentencepiece.SentencePieceProcessor(model_proto=data)

@@ -1,4 +1,4 @@
-"""Characters and texts on which normalizers err, and charsmaps for Precompiled."""
+"""Characters and texts that trip normalizers, and charsmaps for Precompiled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _charsmap_module() -> ModuleType:
 build_charsmap = _charsmap_module().build
 
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-# All of the planes that hold assigned characters, some of the others.
+# All characters of the planes with assigned characters, and some of the others.
 SOME = [c for c in SCALARS if (c < 0x33400 or 0xE0000 <= c < 0xE0200 or c % 61 == 0 or c & 0xFFFF > 0xFFF0)]
 _NFD, _NFC = normalizers.NFD().normalize_str, normalizers.NFC().normalize_str
 
@@ -51,7 +51,7 @@ EVERY = [*MARKS, *TAKEN_APART, *PARTS, *COMPATIBLE, *OTHERS]
 
 
 def nasty_texts(count: int, seed: int) -> list[str]:
-    """Random texts of characters that compose, decompose, join, are marks, or none of it; some long runs of marks."""
+    """Return random texts of characters that compose, decompose, join or are marks, with some long runs of marks."""
     drawn = random.Random(seed)
     kinds = [EVERY, MARKS, OTHERS, [*PARTS, *MARKS[:200]], [*OTHERS[:14], "\u0301", "\u0323", "\u0308"]]
     texts = []
@@ -65,7 +65,7 @@ def nasty_texts(count: int, seed: int) -> list[str]:
 
 
 def realistic_charsmap() -> bytes:
-    """Rules such as SentencePiece's nmt_nfkc has: what NFKC changes, compositions, white space."""
+    """Return rules like SentencePiece's nmt_nfkc: NFKC changes, compositions, whitespace."""
     nfkc = normalizers.NFKC().normalize_str
     rules = {chr(c): nfkc(chr(c)) for c in SOME if 0 < c < 0x2FA20 and nfkc(chr(c)) != chr(c)}
     rules |= {_NFD(c): c for c in TAKEN_APART if _NFC(c) == c and len(_NFD(c)) == 2}

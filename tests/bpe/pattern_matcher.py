@@ -1,7 +1,7 @@
-"""A matcher of syntax trees that is slow and plainly right: the oracle of the readers and of the compiler.
+"""A slow, plainly correct matcher of syntax trees: the oracle for the readers and the compiler.
 
-Where a node can end, from a place of the text, is a list in the order in which a backtracking engine tries it. What
-follows depends on the end alone, so an end counts once, where it comes first.
+The possible ends of a node at an offset are listed in the order in which a backtracking engine tries them. The rest
+of the match depends only on the end, so each end is listed once, at its first occurrence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bpe.pretokenization.syntax import (
 
 
 class Matcher:
-    """Of one tree on one text."""
+    """Match one tree against one text."""
 
     def __init__(self, root: Node, text: str) -> None:
         self._root = root
@@ -30,7 +30,7 @@ class Matcher:
         self._known: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def matches(self) -> list[tuple[int, int]]:
-        """[start, stop) of all matches, found as tiktoken and tokenizers do, empty ones too."""
+        """Return [start, stop) of all matches, including empty ones, found as tiktoken and tokenizers do."""
         found: list[tuple[int, int]] = []
         place = 0
         while place <= len(self._text):
@@ -47,7 +47,7 @@ class Matcher:
         return found
 
     def ends(self, node: Node, place: int) -> tuple[int, ...]:
-        """The places where the node can end that begins at `place`, the preferred first."""
+        """Return the offsets where a node that starts at `place` can end, preferred first."""
         key = (id(node), place)
         if key not in self._known:
             self._known[key] = tuple(dict.fromkeys(self._ends(node, place)))
@@ -82,7 +82,7 @@ class Matcher:
                 return [place] if place == len(self._text) else []
 
     def _repeat_ends(self, node: Repeat, count: int, place: int) -> list[int]:
-        """A round that takes no text ends the repeat."""
+        """An iteration that matches nothing ends the repeat."""
         more: list[int] = []
         if node.most is None or count < node.most:
             for end in self.ends(node.body, place):
@@ -92,11 +92,11 @@ class Matcher:
 
 
 def pieces(root: Node, text: str) -> list[str]:
-    """The matches and what lies between them, without empty ones: what a Split keeps that isolates them."""
+    """Return the non-empty matches and the text between them, like a Split with behavior "isolated"."""
     edges = sorted({0, len(text), *(edge for span in Matcher(root, text).matches() for edge in span)})
     return [text[start:stop] for start, stop in pairwise(edges)]
 
 
 def matched(root: Node, text: str) -> list[str]:
-    """The matches: what tiktoken encodes."""
+    """Return the matches, which tiktoken encodes."""
     return [text[start:stop] for start, stop in Matcher(root, text).matches()]

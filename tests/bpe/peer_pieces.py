@@ -1,4 +1,4 @@
-"""The pieces that tiktoken and tokenizers cut text into by a pattern: what the readers of both dialects must equal."""
+"""Pieces of tiktoken and tokenizers for a pattern: the oracles of both dialect readers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 
 
 def tiktoken_pieces(expression: str, texts: Iterable[str]) -> Callable[[str], list[str]]:
-    """What tiktoken matches of one of the texts; ValueError where it does not read the expression.
+    """Return tiktoken's matches in one of the texts. Raise ValueError if it cannot read the expression.
 
-    All substrings of the texts are entries, so each match is one id, also the empty one, which tiktoken panics on
-    where it is none.
+    Every substring of the texts is an entry, so each match is one ID. The empty string is an entry too, since
+    tiktoken panics on empty matches without one.
     """
     import tiktoken
 
@@ -23,7 +23,9 @@ def tiktoken_pieces(expression: str, texts: Iterable[str]) -> Callable[[str], li
 
 
 def tokenizers_pieces(expression: str) -> Callable[[str], list[str]]:
-    """The matches and what lies between them, as tokenizers' Split isolates them; ValueError where it can't read it."""
+    """Return the matches and the text between them as an isolating Split of tokenizers does. Raise ValueError if it
+    cannot read the expression.
+    """
     from tokenizers import Regex, pre_tokenizers
 
     try:

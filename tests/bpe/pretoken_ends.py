@@ -1,4 +1,4 @@
-"""How the core cuts texts by a named pattern or an expression."""
+"""Cut text with the core, by a named pattern or an expression."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def automaton_of(pattern: str) -> _core.Automaton:
 
 
 def pretoken_ends(text: Buffer, pattern: str) -> NDArray[np.uint64]:
-    """uint64[pretokens]: where they end, the last at the end of the text."""
+    """Return uint64[pretokens]: the end of each pretoken, the last at the end of the text."""
     starts, dropped = _core.pieces(automaton_of(pattern), text)
     assert not dropped.any()
     size = memoryview(text).nbytes

@@ -1,7 +1,7 @@
-"""Random expressions of the dialects, for tests: the same seed gives the same expressions.
+"""Seeded random expressions of both dialects.
 
-Most constructs are in both dialects; what one of them alone has is in _ONLY_SETS and _ONLY_GROUPS. Repeats are of what
-takes text, so that an engine's rule for empty rounds does not count.
+Most constructs exist in both dialects; _ONLY_SETS and _ONLY_GROUPS hold the exceptions. Repeated expressions always
+consume text, so that an engine's rule for empty iterations does not matter.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def random_text(generator: random.Random, length: int) -> str:
 
 
 def random_pattern(generator: random.Random, dialect: Dialect, depth: int = 3) -> str:
-    """An expression that the dialect's engine reads; depth: of groups at most."""
+    """Return an expression that the dialect's engine accepts, with groups nested at most `depth` deep."""
     return _Generator(generator, dialect).alternatives(depth)
 
 

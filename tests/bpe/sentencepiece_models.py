@@ -1,4 +1,4 @@
-"""Small SentencePiece models, trained by that library, and texts that are hard for them."""
+"""Small SentencePiece models, trained by that library, and difficult texts for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sentencepiece
 
 SYMBOLS = ["<x>", "\u2581\u2581", "\n", "the", "<x><x>", "oo"]
 
-# Each with what makes it another: byte fallback, a dummy prefix, white space removed, a charsmap, symbols.
+# Each setting adds one feature: byte fallback, a dummy prefix, whitespace removal, a charsmap, symbols.
 SETTINGS = {
     "like llama": {
         "byte_fallback": True,
@@ -52,7 +52,7 @@ SETTINGS = {
 
 
 def corpus(seed: int, lines: int = 400) -> list[str]:
-    """Lines of made-up words with skewed frequencies, in several scripts."""
+    """Return lines of made-up words with skewed frequencies, in several scripts."""
     rng = random.Random(seed)
     parts = [
         "the",
@@ -76,7 +76,7 @@ def corpus(seed: int, lines: int = 400) -> list[str]:
 
 
 def train(model_type: str = "bpe", **settings) -> bytes:
-    """The bytes of a model of some hundred pieces."""
+    """Train a model of a few hundred pieces and return its bytes."""
     written = io.BytesIO()
     size = {"vocab_size": 460 if settings.get("byte_fallback") else 160, "hard_vocab_limit": False}
     sentencepiece.SentencePieceTrainer.train(
@@ -115,7 +115,7 @@ _PIECES += ["<x>", "<c>", "<s>", "<unk>", "<0x41>", "the ", "tion", "  ", "\u043
 
 
 def texts(seed: int, count: int) -> list[str]:
-    """Texts of the corpus, and others of what trips normalizers and merges."""
+    """Return texts of the corpus, and texts that trip normalizers and merges."""
     rng = random.Random(seed)
     nasty = ["".join(rng.choices(_PIECES, k=rng.randint(1, 25))) for _ in range(count)]
     edges = [

@@ -1,4 +1,4 @@
-"""A small vocabulary with entries that no merge reaches, its encoder by each rule, and texts that are hard on both."""
+"""A small vocabulary with entries that no merge reaches, its encoder by each rule, and difficult texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def text_of(seed: int, size: int) -> str:
 
 MERGES = train(count_pretokens(SENTENCES), 400)
 ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in MERGES])))
-# Entries no merge reaches, one of which is a pretoken of the sentences and one a part of a pretoken.
+# Entries that no merge reaches: one is a pretoken of the sentences, another is part of a pretoken.
 ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"internationalizatio"}
 
 

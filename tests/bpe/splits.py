@@ -1,4 +1,4 @@
-"""The splits of a pre-tokenizer by what becomes of the text between the matches."""
+"""Splits of a pre-tokenizer by what happens to unmatched text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bpe.pretokenization.components import Split
 
 
 def split(pattern: str, unmatched: Literal["error", "keep", "drop"] = "error") -> Split:
-    """A name of PATTERNS, or an expression in Rust's dialect."""
+    """`pattern` is a key of PATTERNS or an expression in Rust's dialect."""
     behavior: Literal["Removed", "Isolated"] = "Removed" if unmatched == "drop" else "Isolated"
     return Split(
         PATTERNS.get(pattern, pattern),

@@ -1,4 +1,4 @@
-"""Added tokens with their flags are found as Hugging Face tokenizers finds them, wherever text is encoded."""
+"""Added tokens with flags match like Hugging Face's at every entry point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bpe.formats import huggingface
 from bpe.tokenizer import Tokenizer
 from tokenmill.inputs import _core
 
-# Whitespace of all kinds, word characters of all kinds and what is none, letters that NFC changes.
+# Whitespace, word characters and other characters of all kinds, and letters that NFC changes.
 ATOMS = [
     *("a", "b", "ab", "<", ">", "<s>", "s>", "<s", "</s>", "[M]", "M", "-", "'", "_", "²", "Ⅷ", "ⓐ", "٣"),
     *("é", "e\u0301", "\u0301", "ﬁ", "日", "日本", "\u200b", "\u200d"),
@@ -69,7 +69,7 @@ def document_of(
 
 
 def both(root: dict[str, Any]) -> tuple[Tokenizer, tokenizers.Tokenizer] | None:
-    """Ours and theirs, or None for tokens that are refused: two that are one text once normalized, entries."""
+    """Return our tokenizer and theirs, or None if the tokens are invalid: equal after normalization, or entries."""
     data = json.dumps(root)
     try:
         return Tokenizer.from_parts(huggingface.read(data.encode())), tokenizers.Tokenizer.from_str(data)
@@ -78,10 +78,10 @@ def both(root: dict[str, Any]) -> tuple[Tokenizer, tokenizers.Tokenizer] | None:
 
 
 def theirs_of(theirs: tokenizers.Tokenizer, text: str) -> list[int] | None:
-    """None where they panic: two tokens that take the same whitespace."""
+    """Return None if they panic because two tokens strip the same whitespace."""
     try:
         return theirs.encode(text, add_special_tokens=False).ids
-    except BaseException as error:  # pyo3's PanicException is no Exception
+    except BaseException as error:  # pyo3's PanicException does not derive from Exception
         if "bad split" not in str(error):
             raise
         return None
@@ -136,7 +136,7 @@ def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
         assert ours.added_tokens == tuple(tokens)
         try:
             ours.save(tmp_path / "t.json")
-        except BadTokenizer:  # a token that is spelled like another entry
+        except BadTokenizer:  # a token with the text of another entry
             continue
         again = Tokenizer.load(tmp_path / "t.json")
         assert again == ours
@@ -153,12 +153,12 @@ def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
     "unit", ["w<s> the", "w <s>w", "the\n\n<s>\n\nw", "1<s> a<s>w", " w <s", "w  <s>  \n\n"]
 )
 def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], listed: Any) -> None:
-    """Long documents are cut into pieces of 256 KiB: not where a token looks over the cut."""
+    """Long documents are cut into pieces of 256 KiB, but never inside the context of a token."""
     tokenizer = listed(special_tokens=[])
     for normalized in (False, True):
         token = AddedToken("<s>", tokenizer.vocab_size, normalized=normalized, **flags)
         ours = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, [token])
-        # Words of their own now and then, so that there are places to cut at.
+        # Insert some distinct words, so that there are offsets to cut at.
         text = "".join(
             unit * 3 + " then" * (place % 7 == 0) for place in range(900_000 // len(unit) // 3)
         ).encode()
@@ -167,7 +167,7 @@ def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], list
 
 
 def test_some_of_the_tokens(listed: Any) -> None:
-    """allowed_special: those that are left out are as if they did not exist."""
+    """Tokens left out of allowed_special are encoded as ordinary text."""
     tokenizer = listed(special_tokens=[])
     first = tokenizer.vocab_size
     tokens = [
@@ -193,7 +193,7 @@ def test_some_of_the_tokens(listed: Any) -> None:
 
 
 def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:
-    """Code points beside a single_word token and beside one that strips."""
+    """Check code points next to a single_word token and next to one that strips."""
     tokenizer = listed(special_tokens=[])
     first = tokenizer.vocab_size
     tokens = [
@@ -213,7 +213,7 @@ def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:
 
 
 def test_tokens_that_are_entries_and_parts_of_merges(listed: Any) -> None:
-    """An added token may be an entry that merges make; text without it still needs the entry."""
+    """An added token may be an entry made by merges; text without the token still needs that entry."""
     tokenizer = listed(special_tokens=[])
     made = next(left + right for left, right in tokenizer.merges if (left + right).isalpha()).decode()
     id_ = tokenizer.token_to_id(made.encode())
@@ -227,7 +227,7 @@ def test_tokens_that_are_entries_and_parts_of_merges(listed: Any) -> None:
 
 
 def test_ids_with_gaps(listed: Any) -> None:
-    """New tokens are numbered from the size of model.vocab on, whatever ids its entries have."""
+    """New tokens are numbered from len(model.vocab), whatever the IDs of its entries."""
     tokenizer = listed(special_tokens=[])
     size = tokenizer.vocab_size
     root = document_of(tokenizer, [AddedToken("<x>", size + 7), AddedToken("<y>", size + 1)], None)
@@ -261,7 +261,7 @@ def test_a_token_in_whitespace_that_another_took_is_found_at_the_end_of_the_text
 
 @pytest.mark.parametrize("kind", ["NFC", "Lowercase"])
 def test_tokens_are_found_in_normalized_text_of_many_blocks(kind: str, listed: Any) -> None:
-    """Long texts are normalized in parts, but tokens are looked for in the whole, across the borders of these."""
+    """Long texts are normalized in blocks, but tokens are found across block boundaries."""
     tokenizer = listed(special_tokens=[])
     first = tokenizer.vocab_size
     tokens = [
@@ -292,7 +292,7 @@ def test_tokens_that_are_one_text_once_normalized_are_refused(listed: Any) -> No
 
 @pytest.mark.parametrize("length", [50, 3000])
 def test_time_does_not_grow_with_the_tokens(length: int) -> None:
-    """Tokens that begin everywhere and end nowhere: the text's length counts, not theirs."""
+    """Tokens that start everywhere and never end: time depends on the length of the text, not of the tokens."""
     tokens = [b"a" * count + b"b" for count in range(1, length, 7)] + [b"a" * length, b"\na", b"ba"]
     text = b"a" * (1 << 20)
     started = time.perf_counter()
@@ -303,7 +303,7 @@ def test_time_does_not_grow_with_the_tokens(length: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_long_tokens_are_found_as_short_ones(seed: int) -> None:
-    """More than 64 bytes are looked for block by block."""
+    """Matches of more than 64 bytes are searched block by block."""
     rng = random.Random(seed)
     short = sorted({bytes(rng.choices(b"ab", k=rng.randint(1, 12))) for _ in range(20)})
     long = [*short, b"c" * 70, b"ab" * 40]

@@ -1,4 +1,4 @@
-"""Every number that a command takes: what is none, or outside its range, is one line and exit code 2."""
+"""Invalid or out-of-range numbers give one line and exit code 2, for every number of every command."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ NO_NUMBERS = [
     *("abc", "", " ", "-1", "nan", "-inf", "inf", "0x10", "1e400", "1,5", "1.5", "--", "9" * 30, "9" * 5000),
     *("1\n2", "\x1b[31m", "٣x", "1e", "k", "\udcff", str(2**63)),
 ]
-# What makes a command whole, with its number still to come.
+# Each command, complete except for the number under test.
 COMMANDS = {
     "train": ["en.txt", "--vocab-size=300", "--special-token", END, "--output=out.json"],
     "count": ["en.txt", "--output=out.counts"],
     "report": ["tok.json", "en.txt"],
 }
-# Where nought is a number like any other.
+# Flags that accept 0.
 FROM_NOUGHT = {"--seed", "--max-token-bytes", "--min-frequency", "--max-token-length", "--limit-alphabet"}
 
 
 def numbers() -> list[tuple[str, str]]:
-    """(command, flag) of all numbers that there are."""
+    """Return (command, flag) for every number."""
     return [
         (command, action.option_strings[0])
         for command, parser in build_parser().commands().items()
@@ -46,7 +46,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(here: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line on stderr of a command that ends with 2 and makes no file."""
+    """Return the one line on stderr of a command that exits with 2 and writes no file."""
     before = sorted(here.iterdir())
     code = main(arguments)
     out, err = capfd.readouterr()

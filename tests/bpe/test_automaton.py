@@ -1,4 +1,4 @@
-"""Pre-tokenizers as automata cut texts as tokenizers does; the core runs the same tables (test_pieces.py)."""
+"""Automata of pre-tokenizers cut text as tokenizers does; the core runs the same tables (test_pieces.py)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def tables(stages: Sequence[Stage]) -> Tables:
 
 
 def starts_of(of: Tables, text: str) -> list[tuple[int, bool]]:
-    """Return (start of a piece in characters, whether it is dropped): the core's algorithm, one character at a time."""
+    """Return (start of a piece in characters, whether it is dropped) with the core's algorithm, one character at a
+    time.
+    """
     state = of.initial
     registers = [0] * 4
     found: set[tuple[int, bool]] = set()
@@ -88,7 +90,7 @@ def starts_of(of: Tables, text: str) -> list[tuple[int, bool]]:
 
 
 def pieces(of: Tables, text: str) -> list[str]:
-    """The pieces that are not dropped."""
+    """Return the pieces that are kept."""
     starts = starts_of(of, text)
     check_borders(of, text, {start for start, _ in starts})
     stops = [*(start for start, _ in starts[1:]), len(text)][: len(starts)]
@@ -96,7 +98,7 @@ def pieces(of: Tables, text: str) -> list[str]:
 
 
 def check_borders(of: Tables, text: str, starts: set[int]) -> None:
-    """What two characters tell of the border between them holds here."""
+    """Check that boundaries decided by two characters hold here."""
     class_of = of.pages[of.page_of].reshape(-1)
     for place in range(1, len(text)):
         border = of.borders[class_of[ord(text[place - 1])], class_of[ord(text[place])]]
@@ -127,7 +129,7 @@ def test_families_cut_as_both_engines_do(family: str) -> None:
             for text in some:
                 assert pieces(cut, text) == [piece for piece in engine(text) if piece], repr(text)
     except NotBoundedError:
-        assert "(?=(?:" in expression  # digits in threes, counted from the end of their run
+        assert "(?=(?:" in expression  # groups of three digits, counted from the end of their run
 
 
 def by_tokenizers(splits: Sequence[tuple[str, Behavior, bool]]) -> Callable[[str], list[str]]:
@@ -261,7 +263,7 @@ def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
 
 @pytest.mark.parametrize("words", [5, 40])
 def test_steps_over_two_bytes_and_over_one(variant: str, words: int) -> None:
-    """The core steps over two bytes at a time where tables are small; here at sizes around those of its windows."""
+    """The core steps over two bytes at a time when tables are small. Test sizes around its window sizes."""
     letters = [chr(0x61 + number) if number < 26 else chr(0x100 + 29 * number) for number in range(2 * words)]
     expression = "|".join(map("".join, zip(letters[::2], letters[1::2], strict=True))) + r"| +(?! )|\n\n?"
     cut = tables([Stage(read_oniguruma.read(expression))])
@@ -294,7 +296,7 @@ def test_bytes_that_are_never_cut_apart() -> None:
 
 @pytest.mark.parametrize("repeats", [1, 100, 200, 1000])
 def test_a_long_piece_whose_first_character_asks_for_what_a_register_holds(repeats: int) -> None:
-    """Found by tools/fuzz_native: the register held what came later in the piece, and the piece was cut there."""
+    """The register already held a later part of the piece, and the piece was cut there."""
     lower, title, upper = "\u6587", "\u01c5", "\u212a"
     text = f"{lower}{upper * 3}%{lower}{upper * 6}{(lower * 4 + title * 2) * repeats}{lower}"
     ends = np.cumsum([len(match.encode()) for match in regex.findall(PATTERNS["o200k"], text)])
@@ -309,7 +311,7 @@ def with_last_row(tables: Tables, state: int) -> NDArray[np.uint8]:
 
 
 def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
-    """Tables with one fault, by the rule that is told."""
+    """Return tables with one fault each, by the rule that reports it."""
     of_back = back.back
     assert of_back is not None
     rights = of_back.rows.shape[1]
@@ -320,7 +322,7 @@ def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
     def with_end(start: Start) -> Tables:
         return replace(tables, at_end=((start,), *tables.at_end[1:]))
 
-    first, behind = tables.group_ends[2:]  # of the states in which nothing is due
+    first, behind = tables.group_ends[2:]  # of the states in which no group is pending
     assert behind < len(tables.at_end)
     long_group = (tables.group_ends[3] + 1, *tables.group_ends[1:])
     return {

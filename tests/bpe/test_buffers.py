@@ -1,4 +1,4 @@
-"""What is no text, no offsets, no room for ids or no ids is refused in one line, not read as bytes."""
+"""Non-text, bad offsets, bad output buffers and bad IDs give a one-line error instead of being read as bytes."""
 
 from __future__ import annotations
 

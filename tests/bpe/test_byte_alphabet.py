@@ -1,4 +1,4 @@
-"""The byte alphabet is one to one and GPT-2's."""
+"""The byte alphabet is bijective and equals GPT-2's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands, each as its own process or in this one: data on stdout, one line for an error, the exit codes."""
+"""The commands, each in its own process or in this one: data on stdout, one line per error, exit codes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_plain(capfdbinary, tokenizer_file, text_file, listed):
 
 
 def flagged(tokenizer_file, path):
-    """A tokenizer with added tokens that look at what stands beside them, and one that is not special."""
+    """Write a tokenizer with added tokens that depend on their neighbours, and one that is not special."""
     content = json.loads(Path(tokenizer_file).read_bytes())
     first = max(content["model"]["vocab"].values()) + 1
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
@@ -67,7 +67,7 @@ def flagged(tokenizer_file, path):
 
 
 def test_added_tokens_with_flags_are_found_as_the_tokenizer_finds_them(capfdbinary, tokenizer_file, tmp_path):
-    """`encode` took them for plain ones: the test in "contest" was cut out."""
+    """`encode` ignored the flags and cut "test" out of "contest"."""
     made, text = flagged(tokenizer_file, tmp_path / "flagged.json"), "a contest  <mask> \n the test  x"
     (tmp_path / "text.txt").write_text(text)
     tokenizer = Tokenizer.load(made)
@@ -141,7 +141,7 @@ def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
 
 
 def test_entries_that_are_text(capfdbinary, tmp_path):
-    """Trained, looked at, reported on, used."""
+    """Train, inspect, report and encode."""
     text, made, ids = tmp_path / "text.txt", tmp_path / "made.json", tmp_path / "ids"
     text.write_text("the then \u2581 caf\u00e9  \u4f60\n" * 9)
     like = ("train", text, "--vocab-size", 290, "--like", "llama-2", "--output", made)
@@ -160,7 +160,7 @@ def test_entries_that_are_text(capfdbinary, tmp_path):
 
 
 def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
-    """Pieces hang on the thirteenth character: more states than tables have."""
+    """Pieces depend on the thirteenth character, which needs more states than tables have."""
     pattern = r"[ab]*a[ab]{12}|.|\n"
     text = tmp_path / "text.txt"
     text.write_text("abababababababab\nc" * 50)
@@ -383,7 +383,7 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
 
 
 def test_help_is_quick_to_import():
-    """Neither numpy nor the core are imported for --help."""
+    """--help imports neither numpy nor the core."""
     code = "import sys; sys.argv = ['bpe', '--help']; import runpy\n"
     code += "try: runpy.run_module('bpe', run_name='__main__')\nexcept SystemExit: pass\n"
     code += "assert not {'numpy', 'regex', 'tqdm', 'bpe._core'} & set(sys.modules), sys.modules.keys()"

@@ -1,4 +1,4 @@
-"""What a stranger's machine does to the commands: wrong files, odd names, closed streams; one line for each."""
+"""Command faults caused by the environment: wrong files, odd names, closed streams. Each gives one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bpe.tokenizer import Tokenizer
 
 
 def test_what_is_far_too_long_for_a_tokenizer_is_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
-    """The corpus, named by mistake, went to memory as a whole, and /dev/zero never ended."""
+    """A corpus passed by mistake was read into memory as a whole, and reading /dev/zero never ended."""
     monkeypatch.setattr("bpe.formats.by_path._MAX_BYTES", 1000)
     (tmp_path / "corpus").write_bytes(b"{" * 1001)
     for path in (tmp_path / "corpus", "/dev/zero"):
@@ -33,7 +33,7 @@ def test_an_empty_name_of_a_tokenizer_was_the_current_folder(
 
 
 def test_names_of_outputs_and_patterns_are_printed_on_one_line(capfdbinary, text_file, tmp_path):
-    """New lines and a terminal's escapes in them went to the terminal as they are."""
+    """Line breaks and terminal escapes in them were printed unescaped."""
     output, pattern = tmp_path / "a\n\x1b[31mb", "\\w+|\\W|[\n\x1b]"
     words = ["--pattern", pattern, "--output", output, "--quiet"]
     assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
@@ -56,7 +56,7 @@ def test_a_tokenizer_may_come_through_a_pipe(tokenizer_file, text_file):
 
 
 def test_a_file_name_broke_the_line(capfdbinary, tokenizer_file, tmp_path):
-    """A new line or a terminal's escape in a name went to the terminal as it is."""
+    """Line breaks and terminal escapes in a file name were printed unescaped."""
     name = tmp_path / "new\nline\x1b[31m.txt"
     name.write_bytes(b"a\xff")
     shown = r"new\\nline\\x1b\[31m\.txt: "
@@ -157,7 +157,7 @@ def test_a_request_to_end_left_half_a_file(number, tokenizer_file, tmp_path):
         tmp_path / "ids.npy",
     ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not list(tmp_path.glob(".ids.npy.*.partial")):  # it waits for more text then
+        while not list(tmp_path.glob(".ids.npy.*.partial")):  # then it waits for more text
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)
@@ -183,7 +183,7 @@ def test_a_core_that_is_not_built_gave_a_traceback(text_file):
 
 
 def test_options_that_are_no_utf8(capfdbinary, tmp_path, text_file):
-    """As the system hands over the byte 0xff; --pattern and count's --special-token gave a traceback."""
+    """The byte 0xff as the system passes it; --pattern and count's --special-token gave a traceback."""
     output = tmp_path / "out"
     for command in (["train", text_file, "--vocab-size", "300"], ["count", text_file]):
         for option, value in (("--special-token", "a\udcff"), ("--pattern", "a\udcff|.")):

@@ -1,4 +1,4 @@
-"""Sets of code points are those of Python, without surrogates."""
+"""Sets of code points equal Python sets without surrogates."""
 
 from __future__ import annotations
 

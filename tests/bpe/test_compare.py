@@ -1,4 +1,4 @@
-"""The command that writes a page comparing two tokenizers, and what it holds of each."""
+"""The command that writes a page comparing two tokenizers, and the contents of the page."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_numbers_of_seven_bits() -> None:
 
 def test_merges_are_told_by_what_they_make() -> None:
     made = train([TEXT.encode()], 280)
-    entries = sorted(made.ordinary_entries.values())  # so that what a merge makes lies before and behind
+    entries = sorted(made.ordinary_entries.values())  # so that a merge product is listed between others
     _, arrays = parts_of(page_model(Tokenizer(dict(enumerate(entries)), made.merges)))
     numbers, number, shift = [], 0, 0
     for byte in arrays["made"].tolist():

@@ -1,4 +1,4 @@
-"""Sequences of all components of a pre-tokenizer, ByteLevel at any place, cut texts as tokenizers does."""
+"""Sequences of all pre-tokenizer components, with ByteLevel at any index, cut text as tokenizers does."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def ours(cutter: Pretokenizer, text: str) -> list[bytes]:
 
 
 def pre_tokenizer_of(item: dict[str, Any]) -> Any:
-    """tokenizers' own, which reads it as a part of a file."""
+    """Let tokenizers parse the pre-tokenizer as part of a file."""
     empty = {"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": item}
     return tokenizers.Tokenizer.from_str(json.dumps(empty)).pre_tokenizer
 
@@ -124,7 +124,7 @@ def test_random_sequences_cut_as_theirs(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_regex_package_cuts_as_theirs(seed: int) -> None:
-    """What can't be compiled goes this way; here all do."""
+    """The fallback for patterns that cannot be compiled, here used for all of them."""
     rng = Random(100 + seed)
     for _ in range(12):
         item = sequence(rng)
@@ -143,7 +143,7 @@ def test_the_regex_package_cuts_as_theirs(seed: int) -> None:
 def test_falcon_cuts_all_characters_as_theirs() -> None:
     found, expected = pretokenizer_from_json(FALCON), pre_tokenizer_of(FALCON)
     assert found.slow_because is None
-    # All that are assigned, and of the rest, which is all alike, one in a hundred.
+    # All assigned code points, and one in a hundred of the others, which all behave alike.
     points = [
         *range(0x34000),
         *range(0x34000, 0xE0000, 101),
@@ -171,7 +171,7 @@ def test_pieces_of_later_phases_are_counted() -> None:
 
 
 def test_pieces_of_later_phases_are_encoded(variant: str) -> None:
-    """Words of up to some blocks between pieces that go on to a later phase."""
+    """Words of up to a few blocks between pieces that reach a later phase."""
     found = pretokenizer_from_json(FALCON)
     by_text = _core.TokenizerCore(ENTRIES, MERGES, {}, found.automaton, False)
     by_pieces = _core.TokenizerCore(ENTRIES, MERGES, {}, None, False)
@@ -190,7 +190,9 @@ def test_pieces_of_later_phases_are_encoded(variant: str) -> None:
 
 @pytest.mark.parametrize("first", "aé中")
 def test_what_comes_of_the_first_character_begins_the_input(first: str) -> None:
-    """The space in front and the character behind it are pieces, and each gets what only the input's begin gets."""
+    """The space before the character and the text after it are pieces, and both get the treatment of the start of the
+    input.
+    """
     digits = {"type": "Digits", "individual_digits": False}
     space = {"type": "Split", "pattern": {"String": "Ġ"}, "behavior": "Isolated", "invert": False}
     byte_levels = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False}

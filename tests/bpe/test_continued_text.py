@@ -1,4 +1,4 @@
-"""A training that goes on from a tokenizer whose entries are text: by the reference, and as tokenizers encodes."""
+"""Continued training of a tokenizer with text entries: equal to the reference, and encoded like tokenizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.bpe.text_vocabularies import NAMES, WORDS, text_vocabulary
 
 
 def text_of(seed: int, words: int = 60) -> str:
-    """Words that the vocabularies have seen, and characters and bytes that they have not."""
+    """Return words known to the vocabularies, and characters and bytes unknown to them."""
     rng = random.Random(seed)
     return " ".join(
         rng.choices([*WORDS, "th\u65e5qu\u00e8re", "new\U0001f600newer", "</w>", "##the"], k=words)
@@ -74,7 +74,7 @@ def test_on_the_same_text_it_is_the_longer_training(like: str) -> None:
 
 
 def test_what_text_spells_never_becomes_an_entry_of_bytes_or_the_unknown_token() -> None:
-    """The vocabulary has one entry of a byte; the text spells another one."""
+    """The vocabulary has one byte entry; the text spells another one."""
     entries = [b"<unk>", b"<0x41>", *(letter.encode() for letter in "<0x4>Dunk")]
     rules = TextRules(byte_fallback=True, unk_token="<unk>", fuse_unk=True)
     old = Tokenizer(dict(enumerate(entries)), [], text_rules=rules)

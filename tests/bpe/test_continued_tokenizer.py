@@ -1,4 +1,4 @@
-"""A training that goes on from a tokenizer keeps all it has, and its new merges come behind the old ones."""
+"""Continued training keeps all old entries and merges, and appends the new merges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ END = "<|endoftext|>"
 
 
 def text_of(seed: int, words: int = 1500) -> str:
-    """Words of a few letters, some in Cyrillic and Chinese, of skewed frequency, so that counts tie."""
+    """Return words of a few letters, some in Cyrillic and Chinese, with skewed frequencies so that counts tie."""
     rng = random.Random(seed)
     letters = ["abcde", "tion", "авеи", "日本語", "e\u0301o\u0308", "012", ".,'"]
     known = ["".join(rng.choices(rng.choice(letters), k=rng.randint(1, 7))) for _ in range(200)]
@@ -32,7 +32,7 @@ def text_of(seed: int, words: int = 1500) -> str:
 
 
 def expanded(ids: list[int], old: Tokenizer, new: Tokenizer) -> list[int]:
-    """The ids with those that `old` has not replaced by what they were merged from."""
+    """Replace the IDs that `old` lacks by the IDs they were merged from."""
     halves = {left + right: (left, right) for left, right in new.merges[len(old.merges) :]}
     id_of = {entry: id_ for id_, entry in new.ordinary_entries.items()}
 
@@ -109,7 +109,7 @@ def test_a_vocabulary_of_bpe_trainer_goes_on_as_bpe_trainer_does(min_frequency: 
 
 
 def with_unreachable_entries() -> Tokenizer:
-    """A tokenizer with ignore_merges, two splits of an entry, entries that no merge makes, and gaps in the ids."""
+    """Return a tokenizer with ignore_merges, two splits of an entry, entries that no merge makes, and ID gaps."""
     entries = [bytes([byte]) for byte in range(256)] + [b"ab", b"abc", b"bc", b" tion", b"aba", b"de"]
     vocab = {2 * id_ + 7: entry for id_, entry in enumerate(entries)}
     merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b"a", b"bc"), (b"d", b"e")]
@@ -125,7 +125,7 @@ def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
     assert min(set(new.vocab) - set(old.vocab)) == old.max_token_id + 1
     entries = list(new.ordinary_entries.values())
     assert len(set(entries)) == len(entries)
-    # A pretoken that is a new entry is emitted at once, too: so far as merges decide, the old ones are done first.
+    # A pretoken that is a new entry is also emitted at once. Within merging, old merges are done first.
     cut = reference.pretokenize(text)
     ranks = {pair: rank for rank, pair in enumerate(new.merges)}
     id_of = {entry: id_ for id_, entry in new.ordinary_entries.items()}

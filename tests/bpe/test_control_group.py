@@ -1,4 +1,4 @@
-"""What control groups leave: the tightest quota of a process's group and of those around it counts."""
+"""Memory limits of control groups: the lowest limit among a process's group and its ancestors applies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bpe.control_group import control_groups, quota_threads
 
 
 def groups(folder: Path, lines: str, files: dict[str, str]) -> tuple[Path, Path]:
-    """(membership, mounted) of a process in these groups, with these files."""
+    """Return (membership, mounts) of a process in these groups, with these files."""
     mounted = folder / "mounted"
     for name, text in files.items():
         path = mounted / name

@@ -1,4 +1,4 @@
-"""Sums of counts are exact or an error of one line, in every command that reads counts."""
+"""Sums of counts are exact or a one-line error, in every command that reads counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_sums_are_exact(size: int, highest: int) -> None:
 
 @pytest.fixture
 def fails(capfd: pytest.CaptureFixture[str]) -> Fails:
-    """fails(message, *arguments): exit code 3 and one line on stderr, with that in it."""
+    """fails(message, *arguments) checks for exit code 3 and one line on stderr that contains the message."""
 
     def command(message: str, *arguments: object) -> None:
         code = main(list(map(str, arguments)))
@@ -54,7 +54,7 @@ def fails(capfd: pytest.CaptureFixture[str]) -> Fails:
 
 
 def raw_file(path: Path, pretokens: dict[bytes, int], **footer: object) -> Path:
-    """A counts file with a block of these and this in its footer, whatever that is; its checksums are right."""
+    """Write a counts file with one block of these pretokens and arbitrary footer fields, with valid checksums."""
     lengths = struct.pack(f"<{len(pretokens)}B", *map(len, pretokens))
     counts = struct.pack(f"<{len(pretokens)}Q", *pretokens.values())
     text = b"".join(pretokens)
@@ -76,7 +76,7 @@ def raw_file(path: Path, pretokens: dict[bytes, int], **footer: object) -> Path:
 
 
 def commands(tmp_path: Path, *files: Path) -> dict[str, list[object]]:
-    """Every command that reads counts, by name."""
+    """Return every command that reads counts, by name."""
     tokenizer = tmp_path / "tokenizer.json"
     if not tokenizer.exists():
         train([b"aab ab"], 258).save(tokenizer)

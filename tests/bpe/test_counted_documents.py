@@ -1,4 +1,4 @@
-"""Text that is counted as documents between separators: those that `convert` makes, bad ones left out."""
+"""Text counted as documents between separators: the same documents as in `convert`, without bad ones."""
 
 import gzip
 import os
@@ -28,7 +28,7 @@ BAD = [b"\xff", b"\xe4\xb8", b"\x80\x80"]
 
 
 def random_documents(rng: random.Random, separator: str, bad: bool) -> list[bytes]:
-    """Documents without the separator, some empty, some long, some that are no UTF-8, some with special tokens."""
+    """Return documents without the separator: some empty, long, invalid UTF-8 or with special tokens."""
     alphabet = ["a", "b ", " ", "é", "字", "\n", "<s>"]
     found = []
     for _ in range(rng.randrange(1, 30)):
@@ -45,7 +45,7 @@ def random_documents(rng: random.Random, separator: str, bad: bool) -> list[byte
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Documents of a few hundred bytes come in pieces."""
+    """Split documents of a few hundred bytes into pieces."""
     monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 300)
     monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(300))
 

@@ -1,4 +1,4 @@
-"""Counts equal the reference for any number of threads, size of blocks and order of sources; bad sources are named."""
+"""Counts equal the reference for any thread count, block size and source order; bad sources are named."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ END = "<|endoftext|>"
 
 
 def nasty_text(seed: int, pieces: int) -> str:
-    """Letters, digits, spaces and punctuation of several scripts, contractions, long runs, special-looking text."""
+    """Return letters, digits, spaces, punctuation of several scripts, contractions, long runs and text like special
+    tokens.
+    """
     rng = random.Random(seed)
     parts = [
         "a",
@@ -188,7 +190,7 @@ def test_a_drained_counter_is_empty_and_counts_on() -> None:
             assert np.array_equal(kept, given)
         assert PretokenCounts(*drained).total == times * 106_000
         assert len(counter) == 0
-        assert counter.memory_bytes() <= empty_bytes + 2 * (4 << 20)  # what the threads keep for themselves
+        assert counter.memory_bytes() <= empty_bytes + 2 * (4 << 20)  # buffers of the threads
 
 
 def test_core_refuses() -> None:
@@ -224,7 +226,7 @@ def test_last_cut_does_not_depend_on_how_far_back_it_is(pattern: str | None, aft
     counter = _core.PretokenCounter(automaton_of(pattern) if pattern else None)
     text = b"some words " * 20_000 + END.encode() + b"x" * after
     assert counter.last_cut(text, [END.encode()]) == len(text) - after
-    # "x" starts no token here, but in the second list one can lie in another: the search is one from the front.
+    # "x" starts no token here, but tokens of the second list can contain each other: the search runs from the start.
     assert counter.last_cut(text, [END.encode(), b"xyz"]) == len(text) - after
     assert counter.last_cut(text, [END.encode(), b"doft"]) == len(text) - after
 
@@ -266,7 +268,7 @@ def test_documents_that_start_in_a_block(
 @pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W"], ids=["core", "expression"])
 @pytest.mark.parametrize("block_bytes", [1, 7, 1000])
 def test_documents_are_counted_by_expressions_too(pattern: str, block_bytes: int) -> None:
-    """A special token ends a document, and what is not empty behind it is a new one."""
+    """A special token ends a document, and non-empty text after it is a new one."""
     for text, documents in (
         ("", 0),
         ("a b", 1),
@@ -279,7 +281,7 @@ def test_documents_are_counted_by_expressions_too(pattern: str, block_bytes: int
         assert counts.facts.documents == documents, text[:40]
 
 
-# -- what is not valid ---------------------------------------------------------------------------------------
+# -- invalid input ---------------------------------------------------------------------------------------------
 
 INVALID = [
     b"\xff",

@@ -1,5 +1,8 @@
-"""A model of counting on an engine: tasks end in any order, are done twice, their results are lost with their worker,
-or they are done again long after; in the scratch lies what all of them wrote. The counts are those of one machine."""
+"""A state machine of counting on an engine.
+
+Tasks end in any order, run twice, lose their results with their worker, or run again much later; the scratch folder
+contains the output of all of them. The counts equal a run on one machine.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ CORPUS: list[Path] = []  # the files of all examples
 
 
 class Waiting(Engine):
-    """Tasks wait until the model lets a worker do one."""
+    """Tasks wait until the state machine lets a worker run one."""
 
     inherits = True
 
@@ -72,7 +75,7 @@ class Counting(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """The driver takes the results that there are, and submits more."""
+        """The driver fetches available results and submits more tasks."""
         self._step()
 
     @rule(count=st.integers(1, 3), place=st.integers(0, 5))
@@ -86,14 +89,14 @@ class Counting(RuleBasedStateMachine):
         if self._engine.waiting:
             future, call = self._engine.waiting.pop(place % len(self._engine.waiting))
             good, value = attempt(call)
-            self._is_over = not good  # what the driver waits for will not come
+            self._is_over = not good  # the driver waits for a result that will not come
             assert good, value
             self._done.append(call)
             future.set_result(value)
 
     @rule(place=st.integers(0, 2), half=st.booleans())
     def lose(self, place: int, half: bool) -> None:
-        """A worker is lost when its task is done, or before; another will do it."""
+        """Lose a worker after its task is done, or before; another worker repeats the task."""
         if self._engine.waiting and half:
             (self._scratch / f"{os.urandom(12).hex()}.run").write_bytes(b"half of a run")
         elif self._engine.waiting:
@@ -102,7 +105,7 @@ class Counting(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 20))
     def late(self, place: int) -> None:
-        """What counts as lost goes on; what it would read may be gone."""
+        """A task that counts as lost keeps running, and its input may be gone."""
         if self._done:
             attempt(self._done[place % len(self._done)])
 
@@ -132,7 +135,7 @@ def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     CORPUS[:] = sorted(tmp_path.glob("*.txt"))
     monkeypatch.setattr(on_engine, "SHOW_SECONDS", 0.0)
     monkeypatch.setattr(on_engine, "FAN_IN", 3)
-    monkeypatch.setattr(on_engine, "RANGE_BYTES", 300)  # several ranges to most merges
+    monkeypatch.setattr(on_engine, "RANGE_BYTES", 300)  # most merges have several ranges
     monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", 3)
 
 

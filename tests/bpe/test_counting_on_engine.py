@@ -1,4 +1,4 @@
-"""Counts of tasks on an engine are the file that one machine writes, and nothing is left of a run that fails."""
+"""Counting on an engine writes the same file as one machine, and a failed run leaves no files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def on_one_machine(inputs: list[Path], output: Path, special_tokens: list[str], 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """A glob of files of all kinds, some much longer than others, and an empty one."""
+    """Return a glob of files of all kinds, some much longer than others, and an empty one."""
     folder = tmp_path / "in"
     folder.mkdir()
     for number, kind in enumerate(KINDS):
@@ -56,7 +56,7 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Merges of few counts are many tasks."""
+    """Split merges of few counts into many tasks."""
     monkeypatch.setattr("bpe.pretoken_counts.counts_writer.BLOCK_PRETOKENS", 20)
     monkeypatch.setattr("bpe.pretoken_counts.on_engine.RANGE_BYTES", 700)
 
@@ -76,7 +76,7 @@ def test_files_of_all_kinds(
 
 
 def random_text(rng: random.Random, tokens: list[str], invalid: bool) -> bytes:
-    """Text with long stretches in which it can't be cut, and others with many special tokens."""
+    """Return text with long spans that cannot be cut, or with many special tokens."""
     parts: list[bytes] = []
     for _ in range(rng.randrange(1, 12)):
         alphabet = rng.choice(
@@ -125,7 +125,7 @@ def test_threads(workers: int, corpus: Path, tmp_path: Path) -> None:
 def test_one_compressed_file(
     name: str, tokens: list[str], pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is one task, which counts block by block."""
+    """The file is one task, which counts block by block."""
     monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.THREAD_BLOCK_BYTES", 3000)
     monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.PYTHON_BLOCK_BYTES", 3000)
     monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(3000))
@@ -148,7 +148,7 @@ def test_one_compressed_file(
 
 
 class Notes:
-    """Progress that keeps what it is told."""
+    """Record the progress reports."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -162,7 +162,7 @@ class Notes:
 
 
 class KillsAWorker:
-    """Progress that kills a worker once something is counted."""
+    """Kill a worker once something is counted."""
 
     def __init__(self) -> None:
         self.killed = False
@@ -198,7 +198,7 @@ def test_processes_and_one_that_is_killed(corpus: Path, tmp_path: Path) -> None:
 
 
 class RunsTwice(InlineEngine):
-    """Each task runs once more when its result is known, and all of them at the end, like those of lost workers."""
+    """Run each task again when its result is known, and all of them at the end, like tasks of lost workers."""
 
     def __init__(self) -> None:
         self.calls: list[bytes] = []
@@ -245,7 +245,7 @@ def test_a_store(corpus: Path, tmp_path: Path) -> None:
         assert [entry.key for entry in store.list()] == ["out.counts"]
         assert bytes(store.read("out.counts")) == expected
         store.delete(["out.counts"])
-        # Beside the output; and inputs that are objects themselves, read in parts.
+        # Scratch next to the output; and object-store inputs, which are read in parts.
         for name in ("00.txt", "10.jsonl", "05.jsonl"):
             found = next(corpus.parent.glob(f"{name[:2]}*"))
             store.put(f"in/{found.name}", found.read_bytes())

@@ -1,4 +1,4 @@
-"""Counts are kept if a step after counting fails, and nothing else is left behind."""
+"""Counts are kept if a step after counting fails; no other files remain."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Run:
-    """(exit code, stderr) of a command."""
+    """run(*arguments) returns (exit code, stderr) of a command."""
 
     def command(*arguments: object) -> tuple[int, str]:
         try:
             code = main(list(map(str, arguments)))
-        finally:  # a second signal may end it before they are as they were
+        finally:  # a second signal may end it before they are restored
             for number, handler in before.items():
                 signal.signal(number, handler)
         return code, capfd.readouterr().err
@@ -48,7 +48,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a text in it, and another one for temporary files."""
+    """Return the current folder, which contains a text, and use another folder for temporary files."""
     (tmp_path / "work").mkdir()
     (tmp_path / "temp").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -63,7 +63,7 @@ def counts_of_text() -> dict[bytes, int]:
 
 
 class Steps:
-    """Counts the calls of functions of the package while signals are taken; at some the process signals itself."""
+    """Count the package's function calls while signals are handled, and signal the process at chosen calls."""
 
     def __init__(self, at: set[int], number: int) -> None:
         self._at, self._number = at, number
@@ -72,7 +72,7 @@ class Steps:
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         taken = getattr(signal.getsignal(self._number), "__name__", "") == "_handle"
         name = frame.f_code.co_filename
-        # What is raised where a generator is closed, Python only prints.
+        # Python only prints exceptions raised while a generator is closed.
         called = event == "call" and frame.f_code.co_name != "<genexpr>"
         if called and BPE in name and "tests" not in name and taken:
             self.count += 1
@@ -131,7 +131,7 @@ COMMANDS = {
 )
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_one_signal_at_any_step(command: list[str], number: int, here: Path, run: Run) -> None:
-    """Signals while counts were written, or kept, lost them."""
+    """Signals while counts were written or kept lost them."""
     expected = counts_of_text()
     assert run(*command)[0] == 0
     whole = {path.name: path.read_bytes() for path in here.iterdir()}
@@ -159,7 +159,7 @@ def test_one_signal_at_any_step(command: list[str], number: int, here: Path, run
 
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # it ends between open and close
+)  # the signal arrives between open and close
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_two_signals_end_it_in_order(command: list[str], here: Path, run: Run) -> None:
     with signalled(set()) as steps:
@@ -187,7 +187,7 @@ def test_a_tokenizer_that_can_not_be_written_leaves_the_counts(
 
 
 def test_counts_that_were_not_cut_at_a_special_token(here: Path, run: Run) -> None:
-    """`the` is an entry then. With a text beside, which was counted first, the two have no sum."""
+    """`the` is then an entry. Counts of a further text, counted first, cannot be added to these."""
     assert run("count", "en.txt", "--output", "plain.counts")[0] == 0
     command = ["train", "--counts", "plain.counts", "--vocab-size", "300", "--output", "t.json"]
     code, err = run(*command, "--special-token", "the")

@@ -1,4 +1,4 @@
-"""Counts files give back what was written; whatever is damaged, cut off or foreign is found and named in one line."""
+"""Counts files return the counts written; damaged, truncated or foreign files give a one-line error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids give back the bytes of their entries and special tokens; what is no id is named with its place."""
+"""IDs decode to the bytes of their entries and special tokens; an invalid ID is reported with its index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoders in Python give the texts of those of tokenizers, and the core stands in for what it does alone."""
+"""Python decoders return the texts of tokenizers' decoders, and the core replaces them where it is equivalent."""
 
 from __future__ import annotations
 

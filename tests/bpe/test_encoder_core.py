@@ -1,4 +1,4 @@
-"""Whole texts, batches and document streams through the core equal the reference, for any threads and any cache."""
+"""Whole texts, batches and document streams through the core equal the reference for any threads and cache."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_encode_equals_the_reference(rule: str, pattern: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_prefix_of_a_text(rule: str) -> None:
-    """Short texts, so that the last bytes of the buffer lie in every place of a key."""
+    """Short texts, so that the last bytes of the buffer are at every offset of a key."""
     encoder = core(rule)
     for text in SENTENCES:
         for size in range(min(len(text), 40)):
@@ -71,7 +71,9 @@ def test_documents_equal_the_reference(threads: int, special: bool, separator: b
 
 @pytest.mark.parametrize("separator", [SEPARATOR, b"\n\n", b"--"], ids=["border-free", "newlines", "dashes"])
 def test_pieces_of_any_thread_count_give_the_same(separator: bytes) -> None:
-    """Several megabytes, so that there are pieces; documents from empty to longer than a piece; runs of separators."""
+    """Several megabytes, so that text is cut into pieces; documents from empty to longer than a piece; runs of
+    separators.
+    """
     rng = random.Random(3)
     parts = [text_of(seed, 40).encode() for seed in range(30)]
     documents = [b"".join(rng.choices(parts, k=rng.choice([0, 1, 1, 2, 5]))) for _ in range(900)]
@@ -143,9 +145,9 @@ def test_the_cache_grows_with_the_words_it_holds_not_with_the_text() -> None:
         ids = encoder.encode(text)
         bytes_used[name] = encoder.cache_bytes_used()
         assert encoder.decode(ids) == text.encode()
-        assert encoder.encode(text) == ids  # found now where they were kept
+        assert encoder.encode(text) == ids  # now found in the cache
         assert encoder.encode(text[:100_000]) == core("merges", cache_bytes=0).encode(text[:100_000])
-    # Slots of 4 and 32 MiB, and many ids apart.
+    # Slots of 4 and 32 MiB, plus storage for longer ID lists.
     assert 4 << 20 < bytes_used["again"] <= bytes_used["new"] < 8 << 20
     assert 32 << 20 < bytes_used["many new"] < 64 << 20
 
@@ -161,7 +163,7 @@ def test_the_cache_takes_its_whole_share_and_no_more() -> None:
         bytes_used.append(encoder.cache_bytes_used())
         assert encoder.decode(ids) == text.encode()
         assert encoder.encode(text) == ids
-    # 2 MiB of slots, and five twelfths of the share for ids apart.
+    # 2 MiB of slots, plus five twelfths of the share for longer ID lists.
     assert all(3 << 20 < size <= 4 << 20 for size in bytes_used)
 
 
@@ -212,7 +214,7 @@ def test_bad_ends_are_refused(ends: list[int], message: str) -> None:
     encoder = core("ranks")
     with pytest.raises(ValueError, match=message):
         encoder.encode_pretokens(b"abc", np.array(ends, np.uint64))
-    assert encoder.encode("abc") == reference("abc", "ranks")  # the session is in order again
+    assert encoder.encode("abc") == reference("abc", "ranks")  # the encoder is usable again
 
 
 MISSING = {id_: entry for id_, entry in ENTRIES.items() if entry not in (b"a", b"\xff")}
@@ -269,7 +271,7 @@ def test_bad_arguments_are_named() -> None:
 @pytest.mark.parametrize("variant", _core.simd_variants())
 @pytest.mark.parametrize("rule", RULES)
 def test_every_variant_merges_alike(variant: str, rule: str) -> None:
-    """Many distinct short pretokens, so that groups of every size from 1 to a batch's are merged in turns."""
+    """Many distinct short pretokens, so that groups of every size from 1 to a full batch are merged together."""
     rng = random.Random(8)
     pieces = (
         "internationalization fox the quick über漢字とのカ кий".split() + list("abcdefg-=_ ") + ["  ", "\n"]
@@ -278,7 +280,7 @@ def test_every_variant_merges_alike(variant: str, rule: str) -> None:
     _core.set_simd_variant(variant)
     try:
         encoder = core(rule)
-        for known in range(0, 130, 3):  # of each batch some are new, some known
+        for known in range(0, 130, 3):  # each batch has some new and some known pretokens
             words = ["".join(rng.choices(pieces, k=rng.randint(1, 5))) for _ in range(64)]
             text = " ".join(words + ["the"] * known)
             assert encoder.encode(text) == reference(text, rule)
@@ -288,7 +290,7 @@ def test_every_variant_merges_alike(variant: str, rule: str) -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_threads_share_one_long_document(pattern: str) -> None:
-    """No separator for megabytes, then one in every place around a cut; a long stretch that can't be cut."""
+    """No separator for megabytes, then one at every offset around a cut; a long span that cannot be cut."""
     special = {SEPARATOR: 5000}
     encoder = _core.TokenizerCore(ENTRIES, None, special, automaton_of(pattern), True)
     sentences = [sentence.encode() for sentence in SENTENCES]
@@ -308,7 +310,7 @@ def test_threads_share_one_long_document(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_threads_share_a_long_document_that_is_full_of_special_tokens(pattern: str) -> None:
-    """Some of them can be cut as text could, overlap, begin with one another, or stand in every place around a cut."""
+    """Special tokens that contain offsets to cut at, overlap, share prefixes, or are at every offset around a cut."""
     names = ["<|x|>", "<|x|>y", "x a b", "b x", ". . . .", SEPARATOR.decode()]
     special = {name.encode(): 5000 + i for i, name in enumerate(names)}
     encoder = _core.TokenizerCore(ENTRIES, None, special, automaton_of(pattern), True)
@@ -326,7 +328,7 @@ def test_threads_share_a_long_document_that_is_full_of_special_tokens(pattern: s
 
 @pytest.mark.parametrize("cache_bytes", [60_000, 65_536, 70_000, 1 << 28])
 def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) -> None:
-    """What is missing is settled when its window is full of ids of others; then the arena grows, or begins anew."""
+    """Misses are encoded when their window is full of IDs of other pretokens; the arena then grows or is cleared."""
     known = ["internationalization " * 2, "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "🙂🙃👩‍👩‍👧 ", "-" * 41 + " "]
     uncached = core("ranks", cache_bytes=0)
     for seed in range(6):
@@ -363,7 +365,7 @@ def test_a_character_by_itself_may_be_an_entry_that_no_merge_reaches(pattern: st
 
 
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
-    """Entries that begin and end within characters of three bytes, and some that hold two of them."""
+    """Return entries that start and end within three-byte characters, and some that contain two of them."""
     alphabet = "中文字符あいう한국어ไทย€"
     entries = dict.fromkeys(bytes([value]) for value in range(256))
     text = "".join(rng.choices(alphabet, k=400)).encode()
@@ -377,8 +379,9 @@ def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
 @pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
 @pytest.mark.parametrize("first_id", [0, (1 << 21) - 300, 1 << 21], ids=["small", "partly large", "large"])
 def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, first_id: int) -> None:
-    """Runs that go through many pretokens and end in every way, in lent memory that is just large enough. Single
-    characters are entries that no merge reaches; ids from 2^21 on don't fit the table of characters."""
+    """Runs that span many pretokens and end in every way, in a lent buffer of exactly the required size. Single
+    characters are entries that no merge reaches. IDs from 2^21 on do not fit the table of characters.
+    """
     rng = random.Random(first_id)
     listed = dict.fromkeys(characters_vocabulary(rng).values()) | {c.encode(): None for c in "中符。あ"}
     entries = {first_id + i: entry for i, entry in enumerate(listed)}
@@ -406,7 +409,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
 
 @pytest.mark.parametrize("first_id", [0, (1 << 18) - 110, 1 << 18, (1 << 31) - 256])
 def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
-    """A slot of the cache has room for up to seven ids below 2^18; others lie in its arena."""
+    """A cache slot holds up to seven IDs below 2^18; longer lists are in the arena."""
     encoder = _core.TokenizerCore(
         {first_id + i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False
     )
@@ -419,8 +422,9 @@ def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
 
 
 def test_a_cache_that_grows_while_a_long_pretoken_is_taken_from_it() -> None:
-    """Its ids find the window of the misses full, so those are settled and the small table moves (valgrind sees reads
-    of where it was)."""
+    """The window of misses has no room for its IDs, so the misses are encoded and the small table moves. valgrind
+    reported reads from the freed table.
+    """
     rng = random.Random(5)
     encoder = _core.TokenizerCore({i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False)
     long, *words = ("".join(rng.choices("abcdefghijklmnop", k=size)) for size in [400] + [8] * 2200)
@@ -460,7 +464,7 @@ def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -
     ]
     weights = [9, 9, 9, 9, 5, 5, 5, 5, 5, 3, 1, 1, 1, 1, 1, 1, 1]
     pretokens = ["".join(rng.choices(alphabet, weights, k=rng.randint(1, 14))).encode() for _ in range(600)]
-    # And bytes that are no UTF-8: cut anywhere.
+    # Also invalid UTF-8, cut at any offset.
     pretokens += [pretoken[rng.randint(0, 2) : -1 - rng.randint(0, 2)] for pretoken in pretokens]
     pretokens += list(entries.values())
     pretokens += [

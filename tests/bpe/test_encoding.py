@@ -1,4 +1,4 @@
-"""Ids equal tiktoken's, Hugging Face tokenizers' and the reference's, for every pattern and every merge rule."""
+"""IDs equal tiktoken's, Hugging Face's and the reference's, for every pattern and merge rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 from tokenmill.inputs import _core
 
-LOOKAHEAD = r"\d{1,3}(?=(?:\d{3})*\b)|\d|\D+"  # which the core cuts by a scan in both directions
+LOOKAHEAD = r"\d{1,3}(?=(?:\d{3})*\b)|\d|\D+"  # the core cuts it by a scan in both directions
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
 
 
@@ -87,7 +87,7 @@ def test_custom_pattern_equals_hugging_face(listed, huggingface_of, nasty_texts,
 
 
 def test_overlapping_special_tokens_equal_hugging_face(listed, huggingface_of):
-    """Leftmost first, of those at one place the longest: all pairs over two letters, all texts of up to six."""
+    """The leftmost match wins, then the longest: all pairs over two letters, all texts of up to six."""
     tokens = ["".join(letters) for size in (1, 2, 3) for letters in itertools.product("xy", repeat=size)]
     texts = ["".join(letters) for letters in itertools.product("xya", repeat=6)]
     generator = random.Random(2)
@@ -134,7 +134,9 @@ def test_allowed_special(listed):
 
 
 def test_a_special_token_of_one_byte_shares_its_entry(trained, huggingface_of):
-    """As Hugging Face's trainer makes it: the text "a" is always the special token, no other text needs the byte."""
+    """As Hugging Face's trainer writes it: the text "a" is always the special token, and no other text needs the
+    byte.
+    """
     entries, merges = trained("gpt2")
     ours = Tokenizer(entries, merges, ["a"])
     assert ours.special_tokens == {"a": ord("a")}
@@ -203,10 +205,10 @@ def test_n_separators_make_n_plus_one_rows(listed, buffer, rows):
 @pytest.mark.parametrize("broken", [b"\xff", b"\xe6\xbc", b"\x80", b"\xed\xa0\x80", b"\xf0\x9f\x99"])
 @pytest.mark.parametrize("place", [0, 4, 70_000, 399_990])
 def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, threads, broken, place):
-    """Documents are checked while others are encoded; the first fault of the buffer is the one told."""
+    """Documents are checked while others are encoded; the first fault in the buffer is reported."""
     tokenizer = listed()
     text = "a caf\u00e9 <s>".encode() * 40_000
-    place = text.index(b"<s>", place) - place % 2  # behind a character or before its document ends
+    place = text.index(b"<s>", place) - place % 2  # after a character or before its document ends
     wrong = text[:place] + broken + text[place:] + broken
     offset = _core.validate_utf8(wrong)
     with pytest.raises(InvalidText, match=f"text.*{offset}"):
@@ -216,7 +218,7 @@ def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, thr
 
 @pytest.mark.parametrize("shift", range(4))
 def test_what_is_checked_ahead_may_end_within_a_character(listed, shift):
-    """The check runs 16 KiB ahead: over documents of every size, cut by it wherever they lie."""
+    """The check runs 16 KiB ahead and stops at any offset of documents of every size."""
     tokenizer = listed()
     rng = random.Random(shift)
     sizes = [rng.choice([0, 1, 2, 3, 30, 300]) for _ in range(200)] + [6_000, 0, 20_000]
@@ -248,7 +250,7 @@ def test_checked_rows_that_cut_characters_apart_crashed(listed, pattern, threads
             tokenizer.encode_ragged(text.encode(), offsets, threads, checked=True)
     rng = random.Random(3)
     for size in (1, 5, 300, 9000):
-        for _ in range(50):  # which no caller may do, but must survive
+        for _ in range(50):  # callers must not do it, but it must not crash
             wrong = bytes(rng.choices(b"\x80\xa9\xc3\xe6\xf0a1 ", k=size))
             tokenizer.encode_documents(wrong, "<s>", threads, checked=True)
     rows = tokenizer.encode_ragged(text.encode(), [0, 0, 3, 300_000], threads, checked=True)
@@ -272,7 +274,7 @@ def test_encode_documents_refuses_what_it_must(listed):
 NFC_TEXTS = [
     "e\u0301 Cafe\u0301s",
     "a\u0327\u0301\u0323",
-    "<to\u212a>",  # the Kelvin sign becomes K, but the token is looked for before
+    "<to\u212a>",  # the Kelvin sign becomes K, but tokens are found before normalization
     "<toK>\u0338>",
     "x\u0338<toK>\u0338y",
     "\u1100\u1161\u11a8",  # Hangul from its parts
@@ -299,7 +301,7 @@ MARKED_TEXTS = [
     "plain",
     "",
     "café e\u0301 cafe\u0301",
-    "<s>\u0338 after a special token",  # composes with ">" if nobody cuts there
+    "<s>\u0338 after a special token",  # composes with ">" unless the text is cut there
     "a<|endoftext|>\u0338b<|endoftext|>e\u0301",
     "\u0338<s>\u0301",
     "<\u212aelvin> \u2126 \u037e",
@@ -327,7 +329,7 @@ def test_nfc_equals_normalizing_first(huggingface_of, listed):
     assert rows == [tokenizer.encode(text) for text in MARKED_TEXTS[4].split("<|endoftext|>")]
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------------------
 
 
 def test_lone_surrogates_are_named(listed):
@@ -349,7 +351,7 @@ def test_what_is_no_text_is_a_type_error(listed):
 
 
 def test_documents_that_normalization_changes_stand_between_others(listed):
-    """Those are encoded here, their neighbours by the core, several at a time."""
+    """The changed documents are encoded individually, and their neighbours by the core in batches."""
     tokenizer = listed(normalizer="NFC")
     texts = [
         "one two",
@@ -390,7 +392,7 @@ def test_each_row_of_encode_ragged_must_be_text(listed, text, offsets, message):
         listed().encode_ragged(text, offsets)
     assert (
         len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
-    )  # of the rows alone
+    )  # of the rows only
 
 
 def test_allowed_special_as_a_list_was_searched_once_per_token(listed):

@@ -1,4 +1,4 @@
-"""Tokens in front of and behind a document, by text and by id, and what `encode` makes of them."""
+"""Tokens before and after a document, by text and by ID, and how `encode` resolves them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_an_entry_is_named_by_its_text_or_its_id(listed: Listed) -> None:
     assert by_id == end_tokens(tokenizer, None, str(special[END])) == end_tokens(tokenizer, None, END)
     assert end_tokens(tokenizer, "7", None).front_ids == [
         special["7"]
-    ]  # the text of a special token comes first
+    ]  # the text of a special token takes precedence
     assert tokenizer.token_to_id(b"1") not in (1, None)
-    assert end_tokens(tokenizer, "1", None).front_ids == [1]  # of other entries the id
+    assert end_tokens(tokenizer, "1", None).front_ids == [1]  # entries are named by ID
     assert end_tokens(tokenizer, "a", None).front_ids == [tokenizer.token_to_id(b"a")]
     ordinary = next(id_ for id_, entry in tokenizer.ordinary_entries.items() if entry == b"a")
     assert end_tokens(tokenizer, "a", ordinary) == EndTokens(

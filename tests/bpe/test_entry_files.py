@@ -1,4 +1,4 @@
-"""Entries and merges read and written by the core: every spelling of them, and what is wrong with them."""
+"""Entries and merges read and written by the core: every spelling, and every error."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def replaced(old: bytes, new: bytes) -> Any:
     return apply
 
 
-# How the file is changed, and what the error says; None: it is read.
+# Change to the file -> error text, or None if the file is valid.
 WRONG = {
     "id is 1.0": (set_vocab("zz", 1.0), "model.vocab['zz']: "),
     "id far too large": (set_vocab("zz", 10**30), "model.vocab['zz']: "),

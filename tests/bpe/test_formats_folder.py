@@ -1,4 +1,4 @@
-"""Folders without tokenizer.json: the tokenizer class decides, as it does in `transformers`."""
+"""Folders without tokenizer.json: the tokenizer class decides, as in `transformers`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())
 @pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", CASES)
 def test_ids_are_those_of_the_class(name: str, tmp_path: Path) -> None:
-    """Qwen2Tokenizer got GPT-2's pattern and no normalizer, and added tokens were not read."""
+    """Qwen2Tokenizer used GPT-2's pattern without a normalizer, and added tokens were not read."""
     write(tmp_path, CASES[name])
     ours = Tokenizer.load(tmp_path)
     expected = EXPECTED[name]
@@ -89,7 +89,7 @@ def test_what_can_not_be_read_exactly_is_refused(name: str, tmp_path: Path) -> N
     with pytest.raises(BadTokenizer, match=message) as caught:
         Tokenizer.load(tmp_path)
     assert "\n" not in str(caught.value)
-    assert Tokenizer.load(tmp_path, pattern="gpt2").pattern == "gpt2"  # which decides instead
+    assert Tokenizer.load(tmp_path, pattern="gpt2").pattern == "gpt2"  # the argument takes precedence
 
 
 def test_config_json_names_the_class_where_tokenizer_config_does_not(tmp_path: Path) -> None:

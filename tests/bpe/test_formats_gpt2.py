@@ -1,4 +1,4 @@
-"""GPT-2's vocab.json and merges.txt: round trips, what readers of them find, and each line of refusal."""
+"""GPT-2's vocab.json and merges.txt: round trips, results of other readers, and every error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_pattern_and_special_tokens_are_given(listed, tmp_path):
 
 
 def test_new_special_tokens_follow_the_highest_id(folder, listed):
-    """Ids may have gaps, so their number says nothing; tokens that are there keep their place in between."""
+    """IDs may have gaps, so the entry count is not the next ID; existing tokens keep their IDs."""
     change(folder, **{"<far>": 9000})
     again = Tokenizer.load(folder, special_tokens=["<new>", "<far>", "<|endoftext|>", "<newer>"])
     specials = {**listed().special_tokens, "<new>": 9001, "<far>": 9000, "<newer>": 9002}
@@ -122,5 +122,5 @@ def test_what_the_files_can_not_say_is_not_written(listed, ranked, tmp_path):
         listed(normalizer="NFC").export_gpt2(tmp_path)
     with pytest.raises(UnsupportedTokenizer):
         ranked().export_gpt2(tmp_path)
-    listed(ignore_merges=True).export_gpt2(tmp_path)  # every entry is reached, so it makes no difference
+    listed(ignore_merges=True).export_gpt2(tmp_path)  # merges reach every entry: no difference
     assert Tokenizer.load(tmp_path) == listed()

@@ -1,4 +1,4 @@
-"""tokenizer.json: what is written reads back equal, what is read gives Hugging Face's ids, the rest is refused."""
+"""tokenizer.json: written files read back equal, read files give Hugging Face's IDs, other files are errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_legacy_merges(listed, tmp_path, huggingface_of):
 
 
 def test_hugging_face_writes_what_we_read(listed, huggingface_of, pattern, nasty_texts):
-    """Through Hugging Face's own save: its defaults, its order of keys."""
+    """Through Hugging Face's save, with its defaults and key order."""
     ours = listed(pattern, special_tokens=["<s>", "<|endoftext|>"])
     again = read(huggingface_of(ours).to_str().encode())
     assert again == ours
@@ -88,7 +88,7 @@ def test_a_tokenizer_trained_by_hugging_face(nasty_texts):
         assert ours.encode(text) == theirs.encode(text).ids
 
 
-# -- what is honoured ----------------------------------------------------------------------------------------------
+# -- supported fields ------------------------------------------------------------------------------------------
 
 
 CL100K_IN_JSON = (
@@ -198,7 +198,7 @@ def test_added_tokens_outside_the_vocabulary_are_numbered_as_theirs(document, hu
 
 
 def test_a_token_of_the_vocabulary_between_new_ones_moves_no_id(document, huggingface_of):
-    """A new token's id follows the highest of the added ones before it, not the last one's."""
+    """A new token's ID follows the highest added ID before it, not the last one."""
     value = document()
     size, (first, second) = len(value["model"]["vocab"]), value["added_tokens"]
     value["added_tokens"] = [
@@ -218,18 +218,18 @@ def test_a_token_of_the_vocabulary_between_new_ones_moves_no_id(document, huggin
         load(value)
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------------------
 
 
 def test_special_tokens_spelled_like_entries(listed, document):
-    """The character é is how the alphabet spells the byte 0xe9."""
+    """The byte alphabet spells the byte 0xe9 as é."""
     with pytest.raises(BadTokenizer):
         to_json(listed(special_tokens=["é"]))
     value = document()
     value["added_tokens"][0].update(content="é", id=0xE9)
     with pytest.raises(BadTokenizer, match=r"added_tokens\[0\].content"):
         load(value)
-    # An entry " zq" that no merge makes: only `ignore_merges` gives it.
+    # No merge makes the entry " zq"; only `ignore_merges` emits it.
     value = document()
     next_id = max(value["model"]["vocab"].values()) + 1
     value["model"]["vocab"]["Ġzq"] = next_id
@@ -245,7 +245,7 @@ def test_special_tokens_spelled_like_entries(listed, document):
 
 @pytest.mark.parametrize("token", ["<début>", "Çüß", "éaé", "Ġzq"])
 def test_special_tokens_with_letters_of_the_byte_alphabet(ranked, listed, huggingface_of, token):
-    """What they spell is no text, but for the last: ranks were written to a file that could not be read."""
+    """All except the last spell invalid text. Ranks were written to a file that could not be read back."""
     texts = [token, f"a {token}b", " zq", token[:-1], token[1:]]
     listing = listed(special_tokens=[token])
     for text in texts:

@@ -1,4 +1,4 @@
-"""tokenizer.json: what is refused, by its path in the file, in one line."""
+"""tokenizer.json: every error is one line and names the path in the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bpe.tokenizer import Tokenizer
 
 @pytest.mark.parametrize("where", ["content", "vocab", "pattern", "merge", "template"])
 def test_a_lone_surrogate_is_refused_wherever_it_stands(where, document):
-    """Half a pair in an added token was a traceback; a whole pair is a character."""
+    """Half a pair in an added token gave a traceback; a whole pair is a character."""
     value = document()
     for text, refused in (("x\ud800y", True), ("x\U0001f600y", where in ("merge", "template"))):
         changed = json.loads(json.dumps(value))

@@ -1,4 +1,4 @@
-"""SentencePiece's models: ids are the `sentencepiece` library's, read and written; what can't be exact is refused."""
+"""SentencePiece models: IDs equal the `sentencepiece` library's, read and written; inexact models are rejected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def models():
 
 
 def same_ids(model, tokenizer, count=1500):
-    """Fails at the first text for which the two differ."""
+    """Fail at the first text with different IDs."""
     theirs = sentencepiece.SentencePieceProcessor(model_proto=model)
     allowed = [token.text for token in tokenizer.added_tokens if not token.special]
     for text in texts(7, count):
@@ -120,14 +120,14 @@ def test_merges_are_all_splits_by_score():
 
 
 def with_pieces(model, pieces):
-    """A model with more pieces: (text, score) each."""
+    """Add pieces (text, score) to a model."""
     return model + b"".join(
         bytes_field(1, bytes_field(1, text.encode()) + float_field(2, score)) for text, score in pieces
     )
 
 
 @pytest.mark.parametrize(
-    "sizes",  # the first are Llama 2's and Mistral's
+    "sizes",  # the first ones are Llama 2's and Mistral's
     [(2, 4, 8, 5, 16, 6, 12, 13, 10, 14, 3, 9, 7, 11), (2, 4, 8), (2, 4, 3)],
     ids=len,
 )
@@ -142,7 +142,7 @@ def test_runs_of_spaces_of_one_score_are_joined_as_sentencepiece_does(models, si
 
 
 def test_runs_of_one_score_are_taken_where_ranks_say_the_same():
-    """All sets of lengths up to 7, in a random order: what is taken has SentencePiece's ids, much of it is."""
+    """All sets of lengths up to 7, in random order: accepted ones have SentencePiece's IDs, and many are accepted."""
     rng = random.Random(5)
     taken = refused = 0
     for number in range(1, 64):
@@ -175,7 +175,7 @@ def test_runs_of_one_score_are_taken_where_ranks_say_the_same():
     "scores",
     [
         {"a": -9, "b": -9, "aa": -1, "bb": -1},  # runs of two characters
-        {"a": -9, "b": -9, "aa": -5, "aaa": -5, "ab": -6},  # joined behind them
+        {"a": -9, "b": -9, "aa": -5, "aaa": -5, "ab": -6},  # joined after them
         {"a": -9, "b": -9, "aa": -5, "aaa": -5, "ab": -1, "aab": -1.5},  # joined to a run
         {"a": -9, "aa": -5, "aaa": -5, "aaaa": -4},  # a run before them
     ],
@@ -286,7 +286,7 @@ VOCAB = {0: b"<unk>", 1: b"a", 2: b"b", 3: b"ab", 4: b"aba", 5: b"abab"}
 
 
 def small(merges, vocab=VOCAB, like="no prefix", rules=RULES, **options):
-    """A tokenizer with the normalizer and decoder of a model."""
+    """Return a tokenizer with the normalizer and decoder of a model."""
     parts = build(changed(add_dummy_prefix=like != "no prefix"))
     options = {"normalizer": parts.normalizer, "decoder": parts.decoder, **options}
     return Tokenizer(

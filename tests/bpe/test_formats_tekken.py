@@ -1,4 +1,4 @@
-"""Mistral's tekken.json: ids are those of tiktoken with the same ranks."""
+"""Mistral's tekken.json: IDs equal tiktoken's with the same ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATTERN = (
 
 @pytest.fixture
 def document(ranked: Any) -> dict[str, Any]:
-    """30 special tokens, of which five have names, and 40 entries more than count."""
+    """Return 30 special tokens, five of them named, and 40 more entries than the vocabulary size."""
     entries = sorted(ranked("gpt2", ()).ordinary_entries.items())
     assert [id_ for id_, _ in entries] == list(range(len(entries)))
     vocab = [
@@ -67,7 +67,7 @@ def test_ids_are_tiktokens(document: dict[str, Any], tmp_path: Any, nasty_texts:
 
 
 def test_files_that_list_no_special_tokens(document: dict[str, Any]) -> None:
-    """Of before version 7; mistral-common has their names."""
+    """Files before version 7; mistral-common has the names of the tokens."""
     del document["special_tokens"]
     ours = Tokenizer.from_parts(tekken.read(json.dumps(document).encode()))
     assert ours.special_tokens["[INST]"] == 3

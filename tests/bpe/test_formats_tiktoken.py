@@ -1,4 +1,4 @@
-"""Rank files: round trips, equal ids in tiktoken, and each line of refusal."""
+"""Rank files: round trips, equal IDs in tiktoken, and every error."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_normalizer_was_lost_in_silence(tmp_path):
 
 
 def test_two_merges_of_one_product_with_others_between():
-    """The second comes after entries of higher ids, and changes nothing of what the first made."""
+    """The second merge comes after entries of higher IDs and does not change results of the first."""
     vocab = {id_: bytes([id_]) for id_ in range(256)}
     vocab |= {256: b"ab", 257: b"bc", 258: b"abc", 259: b"xy"}
     merges = [(b"a", b"b"), (b"b", b"c"), (b"ab", b"c"), (b"x", b"y"), (b"a", b"bc")]

@@ -1,4 +1,4 @@
-"""Pretokens that are new to an encoder are gathered over documents and merged later; their ids come in their places."""
+"""Pretokens new to an encoder are collected over several documents and merged later; the order of IDs is kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ MISSES = {
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", MISSES)
 def test_pretokens_that_are_new_come_in_their_places(name: str, rule: str) -> None:
-    """Each document by itself, and all together: what is new is merged at other times, and ids stay the same."""
+    """Encode each document alone, then all together: new pretokens are merged at other times, but the IDs are
+    equal.
+    """
     documents = [" ".join(words) for words in MISSES[name]]
     want = [core(rule).encode(document) for document in documents]
     text = SEPARATOR.join(document.encode() for document in documents)

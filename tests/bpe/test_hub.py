@@ -1,7 +1,7 @@
-"""Tokenizers of the hub by name: what is downloaded, what the cache answers, what each failure says.
+"""Tokenizers of the hub by name: downloads, cache hits and every failure.
 
-huggingface_hub reads its variables when it is imported, so each setting is a process of its own that loads all names
-of the test. The server is on loopback; nothing else is reached.
+huggingface_hub reads its variables on import, so each setting runs in its own process, which loads all names of the
+test. The server is on loopback; no other host is contacted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bpe import Tokenizer
 from bpe.errors import BadArgument, BadTokenizer
 from bpe.hub import hub_name, locate
 
-# huggingface_hub waits before it tries again; nothing gets better here by waiting.
+# huggingface_hub waits before it retries, which only costs time here.
 LOADS = """
 import sys, time
 time.sleep = lambda seconds: None
@@ -55,7 +55,7 @@ def fresh(hub):
 
 @pytest.fixture(scope="module")
 def made(hub, tmp_path_factory):
-    """The tokenizer of all repositories, each of which holds it as another file."""
+    """Return the tokenizer of all repositories; each stores it in another format."""
     tokenizer = Tokenizer({id_: bytes([id_]) for id_ in range(256)} | {256: b"th"}, [(b"t", b"h")])
     folder = tmp_path_factory.mktemp("made")
     tokenizer.save(folder / "tokenizer.json")
@@ -95,7 +95,7 @@ def made(hub, tmp_path_factory):
 
 @pytest.fixture
 def environment(hub, tmp_path):
-    """The variables of a process that knows this hub and has an empty cache."""
+    """Return environment variables with this hub and an empty cache."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
     proxies = {name: "" for name in kept if name.lower().endswith("_proxy")}
     return (
@@ -112,7 +112,7 @@ def python(environment, *arguments, **options):
 
 
 def loaded(environment, *names):
-    """A line for each name: the fingerprint, or the error's class, exit code and message."""
+    """Return one line per name: the fingerprint, or the error's class, exit code and message."""
     done = python(environment, "-c", LOADS, *names)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -165,7 +165,7 @@ def test_chat_templates_that_were_not_downloaded(hub, made, environment):
 def test_the_cache_answers_offline_and_without_a_server_and_only_what_is_sure(hub, made, environment):
     names = ["org/whole", "org/pair", "org/ranks"]
     online = loaded(environment, *names)
-    # Another program has this one file; the repository has a tokenizer.json.
+    # Another program downloaded this one file; the repository has a tokenizer.json.
     code = "from huggingface_hub import hf_hub_download as get\n"
     code += "for file in 'vocab.json', 'merges.txt': get('org/whole', file)"
     partly = environment | {"HF_HOME": environment["HF_HOME"] + "2"}
@@ -217,7 +217,7 @@ def test_a_server_that_is_not_there_or_an_address_that_is_none(made, environment
     for endpoint in ("http://127.0.0.1:9", "nonsense"):
         line = loaded(environment | {"HF_ENDPOINT": endpoint}, "org/whole")[0]
         assert line.startswith("EnvironmentFailure 4 org/whole: "), line
-    # Older versions of huggingface_hub find the second only when they send a request.
+    # Older versions of huggingface_hub detect the second one only when they send a request.
     line = loaded(environment | {"HF_ENDPOINT": "http://[bad"}, "org/whole")[0]
     assert line.startswith(("BadArgument 2 org/whole: ", "EnvironmentFailure 4 org/whole: "))
 

@@ -1,4 +1,4 @@
-"""Begin and end tokens are those of Hugging Face tokenizers where they are asked for, and nowhere else."""
+"""Begin and end tokens equal Hugging Face's when requested, and are never added otherwise."""
 
 from __future__ import annotations
 

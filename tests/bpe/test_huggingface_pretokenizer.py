@@ -1,4 +1,4 @@
-"""tokenizer.json's pre_tokenizer as components and back: nothing is lost, and every wrong field is named."""
+"""pre_tokenizer of tokenizer.json, parsed and written back without loss; every wrong field is named."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sequence(*items: Any) -> dict[str, Any]:
     return {"type": "Sequence", "pretokenizers": list(items)}
 
 
-# What publishers' files hold, and every component with every value of its fields.
+# Fields from published files, and every component with every value of its fields.
 DOCUMENTS: dict[str, Any] = {
     "none": None,
     "ByteLevel": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
@@ -85,7 +85,7 @@ DOCUMENTS: dict[str, Any] = {
 
 
 def theirs_of(value: Any) -> PreTokenizer | None:
-    """Their pre-tokenizer of a JSON, through a whole tokenizer's."""
+    """Let tokenizers parse a JSON pre-tokenizer, inside a complete tokenizer."""
     import tokenizers
 
     root = {
@@ -129,7 +129,7 @@ def test_what_is_written_cuts_as_what_was_read(name: str) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_defaults_and_spellings_are_theirs(component: Any, their: Any) -> None:
-    """What their constructors write is what we read, and the other way round."""
+    """Their serialized components parse to ours, and ours to theirs."""
     written = json.loads(their.__getstate__())
     assert [each for each, _ in components_from_json(written)] == [component]
     assert components_to_json([component]) == written

@@ -1,4 +1,4 @@
-"""Files of ids: three forms there and back, in blocks; bad ones get one line that says which id."""
+"""Files of IDs: three formats, round trips in blocks; a bad file gives one line that names the ID."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ HEADER = b"\x93NUMPY\x01\x00\x46\x00"
     ],
 )
 def test_damaged_npy_headers(capfdbinary, tokenizer_file, tmp_path, header):
-    """numpy gives errors of its tokenizer of Python for some."""
+    """For some headers, numpy raises errors of Python's tokenizer."""
     (tmp_path / "ids.npy").write_bytes(HEADER + header.ljust(69) + b"\n")
     failed(capfdbinary, 3, "ids.npy: ", "decode", "--tokenizer", tokenizer_file, tmp_path / "ids.npy")
 
@@ -107,7 +107,7 @@ def test_bad_npy(capfdbinary, tokenizer_file, tmp_path):
 
 
 def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer_file, tmp_path):
-    """What came before is written; the error counts ids from the start."""
+    """The IDs before it are written, and the error gives the index from the start."""
     monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 4)
     (tmp_path / "ids").write_bytes(b"97 98 99 x")
     code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer_file, tmp_path / "ids")
@@ -121,7 +121,7 @@ def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer_file, tmp_
 
 
 def test_a_number_without_an_end_is_not_waited_for(monkeypatch):
-    """/dev/zero in place of the ids was read on and on, each block once more with all before it."""
+    """/dev/zero passed as a file of IDs was read forever, each block together with all earlier ones."""
     monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 8)
     file = io.BytesIO(b"12 " + b"\0" * 1000)
     with pytest.raises(InvalidText, match="f: ID number 1 "):

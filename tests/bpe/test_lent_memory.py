@@ -1,4 +1,4 @@
-"""Tokens go to memory that the caller lends: all of them, none beyond it, and nothing of it is kept."""
+"""Tokens are written to a buffer lent by the caller: all of them, within bounds, and the buffer is not retained."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_lent_memory_holds_the_tokens(threads: int, size: int) -> None:
         assert np.array_equal(offsets, want[1])
     with pytest.raises(ValueError, match=f"out.*{len(out) - 1}.*{len(text)}"):
         encoder.encode_documents(text, SEPARATOR, threads, out=out[:-1])
-    # What was lent is not kept.
+    # The buffer is not retained.
     out[:] = 7
     assert np.array_equal(encoder.encode_documents(text, SEPARATOR, threads)[0], want[0])
     assert (out == 7).all()

@@ -1,4 +1,4 @@
-"""Presets cut and normalize as tokenizers does with the same components; files give their own rule."""
+"""Presets cut and normalize as tokenizers does with the same components; files bring their own rule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def random_text(rng: random.Random) -> str:
 
 
 def by_huggingface(preset: Preset) -> Any:
-    """A tokenizer with the preset's components as tokenizers has them."""
+    """Return a tokenizer with the preset's components, built with tokenizers."""
     tokenizer = tokenizers.Tokenizer(models.BPE())
     if preset.normalizer:
         tokenizer.normalizer = getattr(normalizers, preset.normalizer)()
@@ -41,7 +41,7 @@ def by_huggingface(preset: Preset) -> Any:
     return tokenizers.Tokenizer.from_str(json.dumps(root))
 
 
-# tiktoken's spellings mean another thing to Oniguruma: they are compared by tiktoken's own dialect elsewhere.
+# Oniguruma reads tiktoken's spellings differently, so another test compares them in tiktoken's dialect.
 @pytest.mark.parametrize(
     "preset",
     [
@@ -81,7 +81,7 @@ def test_presets_in_the_dialect_of_tiktoken(name: str) -> None:
 
 
 def pieces_of_tiktoken(expression: str, text: str) -> list[str]:
-    """tiktoken's cut: with every stretch of characters as an entry, a pretoken is one token."""
+    """Cut with tiktoken: every substring is an entry, so each pretoken is one token."""
     stops = range(1, len(text) + 1)
     stretches = {text[start:stop].encode() for stop in stops for start in range(max(0, stop - 25), stop)}
     entries = [bytes([byte]) for byte in range(256)]

@@ -1,4 +1,4 @@
-"""A pretoken of any length comes out as the whole does, whatever the windows, and little of it is held."""
+"""A pretoken of any length is encoded like the whole for every window size, and little of it is buffered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bpe import reference
 from bpe.errors import InvalidText
 from bpe.tokenizer import Tokenizer
 
-# Runs of a kind, and of what is decided late: spaces behind a line break, capitals behind a letter without case.
+# Runs of one kind, and runs decided late: spaces after a line break, capitals after a letter without case.
 KINDS = [
     *("a", "B", "字", "\u0301", "7", "!", "\0", " ", "\n", "\u3000", "ǅ", "ʰ"),
     *("ab", "the", "aB", "字B", "字b", "!\u0301", "!\n", "/\n", " \n", "\r\n", "!'", "a'", "a's", "\t "),
@@ -63,7 +63,7 @@ def test_runs_have_the_ids_of_the_whole(
 
 @pytest.mark.parametrize("rule", ["merges", "ranks", "whole"])
 def test_windows_have_the_tokens_of_the_reference(rule: str) -> None:
-    """Vocabularies of random merges over few letters: no order in the ranks, entries that merges do not reach."""
+    """Vocabularies of random merges over few letters: unordered ranks, entries that merges do not reach."""
     rng = random.Random(rule)
     joined = refused = 0
     for _ in range(40):
@@ -120,7 +120,7 @@ def test_runs_have_the_ids_of_the_peers(
 )
 @pytest.mark.parametrize("begin", ["", "\n", "字", " ", "!"])
 def test_little_is_held(begin: str, unit: str, pattern: str, listed: Any) -> None:
-    """One pretoken of 60,000 characters is encoded while it arrives, unless its start depends on its end."""
+    """One pretoken of 60,000 characters is encoded as it arrives, unless its start depends on its end."""
     tokenizer = listed(pattern)
     text = begin + unit * (60_000 // len(unit)) + "x"
     pieces = cut_up(text, random.Random(1), 1500)

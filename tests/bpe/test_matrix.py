@@ -73,7 +73,7 @@ def ragged(tokenizer: Tokenizer, texts: list[str], threads: int) -> list[list[in
 
 
 def parts_of(text: str, longest: int) -> Iterator[str]:
-    """The text cut at random places."""
+    """Cut the text at random offsets."""
     rng = random.Random(f"{SEED} {longest}")
     start = 0
     while start < len(text):
@@ -85,7 +85,7 @@ def parts_of(text: str, longest: int) -> Iterator[str]:
 def in_pieces(
     tokenizer: Tokenizer, text: str, longest: int, block_bytes: int, allowed: Any = "all"
 ) -> list[int]:
-    """The IDs of a document that comes in pieces of up to `longest` characters."""
+    """Return the IDs of a document fed in pieces of up to `longest` characters."""
     pieces = (part.encode() for part in parts_of(text, longest))
     return [id_ for ids in tokenizer.encode_blocks(pieces, allowed, block_bytes) for id_ in ids.tolist()]
 
@@ -185,7 +185,7 @@ def test_allowed_special(family: Family, tokenizer: Tokenizer, chosen: str) -> N
 
 
 def decoded_rows(family: Family) -> list[list[int]]:
-    """The IDs of the texts. sentencepiece decodes <unk> and leading spaces differently, so it gets none of these."""
+    """Return the IDs of the texts, except for sentencepiece, which decodes <unk> and leading spaces differently."""
     rows = zip(family.texts, family.ids, strict=True)
     return [ids for text, ids in rows if family.file != "m.model" or not (0 in ids or text[:1] in " \u2581")]
 
@@ -195,7 +195,7 @@ def test_decode(family: Family, tokenizer: Tokenizer) -> None:
     known = list(tokenizer.vocab)
     drawn = [rng.choices(known, k=rng.randint(1, 40)) for _ in range(100 * SCALE)]
     lists = [*family.ids, *drawn, *([id_] for id_ in known), known, family.long_ids]
-    if family.file == "m.model":  # it decodes invalid UTF-8 in another way
+    if family.file == "m.model":  # sentencepiece decodes invalid UTF-8 differently
         lists = decoded_rows(family)
     expected = [family.decode(ids) for ids in lists]
     for ids, text in zip(lists, expected, strict=True):
@@ -204,7 +204,7 @@ def test_decode(family: Family, tokenizer: Tokenizer) -> None:
 
 
 def test_text_of_a_dataset(family: Family, path: Path) -> None:
-    """`tokenmill head` and exports to JSON Lines decode without the package bpe."""
+    """`tokenmill head` and exports to JSON Lines decode without importing bpe."""
     if family.root is None or family.root["decoder"] is None:
         pytest.skip("tokenizer.json with a decoder only")
     known = entries.load_entries(path)
@@ -232,7 +232,7 @@ def test_decode_command(
 def as_json(
     family: Family, path: Path, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The file, or a tokenizer.json where a command cannot read it alone."""
+    """Return the file, or a tokenizer.json if a command cannot read the file alone."""
     if family.load:
         path = tmp_path_factory.mktemp("json") / "tokenizer.json"
         tokenizer.save(path)

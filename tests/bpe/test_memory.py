@@ -1,4 +1,4 @@
-"""What a process may take, as the system says it."""
+"""Memory available to a process, as the system reports it."""
 
 from __future__ import annotations
 

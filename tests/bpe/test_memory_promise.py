@@ -1,4 +1,4 @@
-"""--max-memory is the most that the whole process takes: the peak of real processes, interpreter included."""
+"""--max-memory limits the whole process, interpreter included: measured as the peak of real processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# The peak of the process, not that of its parent, which a fork would start with.
+# A fork would start with the peak of the parent, so measure the process itself.
 SCRIPT = """
 import atexit, sys
 @atexit.register
@@ -25,21 +25,21 @@ sys.exit(main(sys.argv[1:]))
 
 
 def words(rng: random.Random) -> bytes:
-    """Nearly all different."""
+    """Return words that are nearly all different."""
     letters = bytearray(rng.randbytes(12_000_000).translate(bytes(97 + byte % 16 for byte in range(256))))
     letters[::12] = b" " * len(letters[::12])
     return bytes(letters)
 
 
 def cjk(rng: random.Random) -> bytes:
-    """Long pretokens of a few thousand characters."""
+    """Return pretokens of a few thousand characters."""
     letters = [chr(0x4E00 + place) for place in range(3000)]
     line = "".join(rng.choices(letters, [1 / (rank + 1) for rank in range(3000)], k=600_000))
     return "\n".join(line[at : at + 40] for at in range(0, len(line), 40)).encode()
 
 
 def long_lines(rng: random.Random) -> bytes:
-    """Pretokens of a megabyte."""
+    """Return pretokens of a megabyte."""
     letters = rng.randbytes(12_000_000).translate(bytes(97 + byte % 8 for byte in range(256)))
     return b"\n".join(letters[at : at + 1_000_000] for at in range(0, len(letters), 1_000_000))
 
@@ -53,12 +53,12 @@ def two_letters(rng: random.Random) -> bytes:
 
 
 def one_document(rng: random.Random) -> bytes:
-    """Entries as long as the limit, one for each merge."""
+    """Return text with entries as long as the limit, one per merge."""
     return rng.randbytes(1_000_000).translate(bytes(b"acgt"[byte % 4] for byte in range(256)))
 
 
 def long_words(rng: random.Random, number: int = 2, each: int = 2_500_000) -> bytes:
-    """Pretokens of megabytes; the memory holds only some of them at a time."""
+    """Return pretokens of megabytes; memory holds only some of them at a time."""
     letters = rng.randbytes(number * each)
     letters = letters.translate(bytes(97 + byte % 26 for byte in range(256)))
     return b" ".join(letters[at : at + each] for at in range(0, len(letters), each))
@@ -69,7 +69,7 @@ def period(rng: random.Random) -> bytes:
 
 
 def run(*arguments: object) -> tuple[int, int, str]:
-    """(exit code, peak in bytes, the error's line or "")."""
+    """Return (exit code, peak in bytes, the error line or "")."""
     ended = subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False
     )
@@ -81,7 +81,7 @@ def run(*arguments: object) -> tuple[int, int, str]:
 
 @pytest.fixture(scope="module")
 def least_mb(tmp_path_factory: pytest.TempPathFactory) -> int:
-    """The smallest limit there is, as the refusal of a smaller one names it; training takes more than counting."""
+    """Return the minimum limit, as named by the error for a smaller one. Training needs more than counting."""
     folder = tmp_path_factory.mktemp("least")
     (folder / "text").write_bytes(b"ab")
     command = ["train", folder / "text", "--vocab-size", "300", "--output", folder / "t.json"]
@@ -106,7 +106,7 @@ def test_counting_keeps_to_the_memory(
         "count", tmp_path / "text", "--max-memory", f"{limit_mb}MB", "--quiet", "--output", tmp_path / "c"
     )
     assert peak <= limit_mb * 10**6, error
-    # Only a text without a place to cut may be too large to be counted.
+    # Only text without an offset to cut at may be too large to count.
     assert code == 0 or (code == 5 and "/text: byte " in error), error
 
 
@@ -132,7 +132,7 @@ def test_training_keeps_to_the_memory(
     command += ["--vocab-size", "40000", *limit, "--output", tmp_path / "t.json"]
     code, peak, error = run(*command)
     assert peak <= limit_mb * 10**6, error
-    # Entries of any length may take more.
+    # Entries of any length may need more.
     assert code == 0 if more_mb > 20 and not limit else code in (0, 5), error
     assert (tmp_path / "t.json").exists() == (code == 0)
 
@@ -205,7 +205,7 @@ def test_a_limit_that_is_named_for_long_pretokens_is_enough(
     command = ["train", tmp_path / "text", "--vocab-size", 3000, "--quiet", "--threads", 2]
     command += ["--output", tmp_path / "t.json", *(["--min-pretoken-count", "fit"] if fit else [])]
     limit, refused = f"{least_mb + 20}MB", ""
-    for _ in range(3):  # for want of a place to cut, in merging counts files, in merging
+    for _ in range(3):  # for lack of an offset to cut at, in merging counts files, in merging
         code, peak, error = run(*command, "--max-memory", limit)
         assert peak <= int(limit[:-2]) * 10**6, error
         if code == 0:

@@ -1,4 +1,6 @@
-"""Sorted streams merge into the sum of their dicts, whatever the blocks; sets of counts load what training wants."""
+"""Sorted streams merge into the sum of their dicts for any block size; sets of counts load the pretokens that
+training needs.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def test_the_sum_of_streams(seed: int) -> None:
 
 
 def test_merging_holds_a_block_a_stream() -> None:
-    """A stream is read no further than needed."""
+    """A stream is read only as far as needed."""
     read: list[int] = []
 
     def counted_blocks() -> Iterator[Arrays]:
@@ -135,7 +137,7 @@ def test_what_does_not_fit_is_refused_or_fitted(tmp_path: Path) -> None:
     expected = sum((Counter(counts) for counts in every), Counter())
     half = sorted(expected.values())[len(expected) // 2]
     kept = {pretoken: count for pretoken, count in expected.items() if count > half}
-    # Room for those above the median and no more.
+    # Exactly enough memory for those above the median.
     needed = training_bytes(len(kept), 100 * len(kept), 1 << 15, at_most=True)
     with Workspace(tmp_path) as workspace:
         tight = MemoryBudget(used_bytes() + needed + (20 << 20))

@@ -1,4 +1,4 @@
-"""One pretoken's merges: the short and the long routine equal the reference for every rule and every size."""
+"""Merges of one pretoken: the short and the long routine equal the reference for every rule and size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def listed(seed: int) -> Vocabulary:
 
 
 def listed_shuffled(seed: int) -> Vocabulary:
-    """Ranks that do not ascend with the ids, so lower ranks appear after higher ones; some pairs twice."""
+    """Return ranks that do not ascend with the IDs, so lower ranks appear after higher ones; some pairs repeat."""
     merges = trained(seed, b"abc", 60)
     entries = entries_of(merges)
     rng = random.Random(seed)
@@ -43,7 +43,7 @@ def listed_shuffled(seed: int) -> Vocabulary:
 
 
 def listed_several_splits(seed: int) -> Vocabulary:
-    """Every split of every entry is a merge, so several merges make one entry."""
+    """Return every split of every entry as a merge, so that several merges make one entry."""
     entries = entries_of(trained(seed, b"ab", 40))
     known = set(entries.values())
     merges = [
@@ -58,7 +58,7 @@ def listed_several_splits(seed: int) -> Vocabulary:
 
 
 def listed_behind_others(seed: int) -> Vocabulary:
-    """Bytes behind 1,100 other entries: their symbols do not fit beside the ranks of two bytes."""
+    """Put the byte entries after 1,100 others: their symbols do not fit next to the ranks of two bytes."""
     merges = trained(seed, b"abc", 60)
     others = [b"zz" + str(i).encode() for i in range(1100)]
     return dict(enumerate([*others, *entries_of(merges).values()])), merges
@@ -69,7 +69,7 @@ def rank_file(seed: int) -> Vocabulary:
 
 
 def rank_file_unreachable(seed: int) -> Vocabulary:
-    """Entries that no merges reach among those they do, ids with gaps, bytes in any order."""
+    """Return reachable and unreachable entries, IDs with gaps, and bytes in any order."""
     rng = random.Random(seed)
     entries = set(entries_of(trained(seed, b"abc", 40)).values())
     entries |= {bytes(rng.choices(b"abc", k=rng.randint(3, 40))) for _ in range(30)}
@@ -106,7 +106,7 @@ def test_equals_the_reference(rule: object, whole: bool, seed: int) -> None:
     rng.shuffle(pretokens)
     want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, ranks, whole)]
     assert encode_all(encoder, pretokens) == want  # cold, with repetitions
-    assert encode_all(encoder, pretokens) == want  # out of the cache
+    assert encode_all(encoder, pretokens) == want  # from the cache
 
 
 def test_of_a_pair_listed_twice_the_last_place_counts() -> None:
@@ -116,7 +116,7 @@ def test_of_a_pair_listed_twice_the_last_place_counts() -> None:
 
 
 def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
-    """b"\\xe6\\xbc" alone is emitted at once, but as a part of a longer pretoken it must be reached by merges."""
+    """b"\xe6\xbc" alone is emitted at once, but within a longer pretoken only merges may produce it."""
     character = "漢".encode()
     entries = dict(enumerate([*BYTES, character + b"!", character]))
     encoder = _core.TokenizerCore(entries, None, {}, None, True)
@@ -130,8 +130,8 @@ def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
 def encode_by_heap(
     text: bytes, id_of: dict[bytes, int], ranks: dict[tuple[bytes, bytes], int] | None
 ) -> list[int]:
-    """What encode_pretoken gives, for sizes at which that takes minutes: all at once, the next merge out of a heap."""
-    parts = [bytes([value]) for value in text]  # at the place of their first byte
+    """Return the result of encode_pretoken in less time for long text: take the next merge from a heap."""
+    parts = [bytes([value]) for value in text]  # keyed by the offset of their first byte
     following = list(range(1, len(text) + 1))
     before = list(range(-1, len(text)))
     heap: list[tuple[int, int, bytes, bytes]] = []
@@ -149,7 +149,7 @@ def encode_by_heap(
         _, place, left, right = heapq.heappop(heap)
         other = following[place]
         if parts[place] != left or other == len(text) or parts[other] != right:
-            continue  # one of the two has been merged since
+            continue  # one of the two was merged in the meantime
         parts[place], parts[other] = left + right, b""
         following[place] = following[other]
         before[following[place]] = place
@@ -159,7 +159,7 @@ def encode_by_heap(
 
 
 def doubled_runs(seed: int) -> Vocabulary:
-    """Runs of up to 8 KiB, so how a run is cut depends on bytes that are further away than a window is wide."""
+    """Return runs of up to 8 KiB, so that a cut depends on bytes further away than a window."""
     merges = [(b"a" * 2**k, b"a" * 2**k) for k in range(13)] + trained(seed, b"ab", 40)
     merges = list(dict.fromkeys(merges))
     return entries_of(merges), merges
@@ -248,7 +248,7 @@ def test_a_pretoken_of_a_megabyte_is_encoded(name: str) -> None:
 
 @pytest.mark.parametrize("last_rank", [1022, 1023, 1024, 1025])
 def test_a_byte_whose_entry_comes_late(last_rank: int) -> None:
-    """The pair of two bytes has its symbols beside its rank where they fit into ten bits."""
+    """The pair of two bytes stores its symbols next to its rank if they fit into ten bits."""
     letters = [bytes([value]) for value in b"abcdefghijklmnopqrstuvwxyzABCDEFG"]
     pairs = [left + right for left in letters for right in letters if b"z" not in left + right]
     entries = [byte for byte in BYTES if byte != b"z"]
@@ -264,7 +264,7 @@ def test_a_byte_whose_entry_comes_late(last_rank: int) -> None:
 
 
 def test_runs_between_others_with_ranks_in_any_order(variant: str) -> None:
-    """A merge in a run may make a pair of a lower rank possible, within it or with what stands beside it."""
+    """A merge in a run may enable a pair of a lower rank, within the run or with its neighbour."""
     for seed in range(100, 120):
         rng = random.Random(seed)
         parts, merges = [b"a", b"b", b"c"], []

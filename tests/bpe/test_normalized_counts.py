@@ -1,4 +1,4 @@
-"""Text that is normalized before it is counted gives what normalizing it whole gives, wherever its blocks end."""
+"""Normalizing block by block gives the counts of the normalized whole, wherever blocks end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts_facts import CountsFacts
 
 SPECIALS = ["<s>", "e\u0301", "\u0301<"]
-# Marks that compose with what stands before them, be it a letter, a sign, a space or a special token; Hangul parts.
+# Marks that compose with the character before them (letter, sign, space, special token); Hangul parts.
 UNITS = [
     *("e", "e", " ", " ", "\n", "\u0301", "\u0323", "<s>", "é", "=\u0338", "1", "日", "本", "\u1100\u1161"),
     *("\u11a8", "'s", ".", "\r\n", "\u1e9b\u0323"),

@@ -1,4 +1,4 @@
-"""Text is normalized where it is encoded: the ids are those of Hugging Face, whatever the threads, cuts and memory."""
+"""Encoding normalizes text: IDs equal Hugging Face's for any threads, cuts and memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def normalizer(request: pytest.FixtureRequest) -> Normalizer:
 
 
 def words(seed: int, count: int) -> str:
-    """Text of words, marks, capitals, spaces of all kinds, now and then a special token."""
+    """Return words, marks, capitals, spaces of all kinds, and occasional special tokens."""
     drawn = random.Random(seed)
     kinds = [
         "the", " quick", " fox", "e\u0301", "é", " A\u030a", "\u0301", "  ", "\n", "\t", "\r\n", "İ", " Σας",
@@ -97,7 +97,7 @@ def test_a_text_that_only_gets_something_in_front(body: str, size: int, listed: 
 
 @pytest.mark.parametrize("pattern", ["gpt2", "o200k"])
 def test_any_threads_and_any_cut(normalizer: Normalizer, pattern: str, listed: Any) -> None:
-    """Documents of several pieces and blocks, with and without what is hard to cut."""
+    """Documents of several pieces and blocks, with and without text that is hard to cut."""
     tokenizer: Tokenizer = listed(pattern, special_tokens=SPECIAL, normalizer=normalizer)
     plain = "the quick brown fox jumps. " * 4_000
     documents = [
@@ -114,8 +114,7 @@ def test_any_threads_and_any_cut(normalizer: Normalizer, pattern: str, listed: A
 
 
 def normalizer_of(tokenizer: Tokenizer) -> Any:
-    """The ids of a text: cut at special tokens, each part normalized whole and encoded by a tokenizer without a
-    normalizer."""
+    """Encode by hand: cut at special tokens, normalize each part whole, and encode it without a normalizer."""
     bare = Tokenizer(tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens, tokenizer.pretokenizer)
     normalizer = tokenizer._parts.normalizer
     assert normalizer is not None
@@ -133,7 +132,7 @@ def normalizer_of(tokenizer: Tokenizer) -> Any:
 
 
 def test_counting_normalizes_first(normalizer: Normalizer) -> None:
-    """Whatever the threads and blocks: the pretokens of each text between special tokens after the normalizer."""
+    """For any threads and blocks: the pretokens of each normalized text between special tokens."""
     if normalizer.core is None:
         return
     text = words(3, 60_000) + END + words(4, 200_000) + END + "\u0301" * 300 + "\u00e9" * 200_000
@@ -168,7 +167,7 @@ def test_text_that_grows_does_not_fit_into_lent_memory(listed: Any) -> None:
 
 
 def test_hostile_text_takes_linear_time(listed: Any, normalizer: Normalizer) -> None:
-    """No border, no safe cut, or nothing but borders: a moment each."""
+    """No boundary, no safe cut, or only boundaries: each takes a moment."""
     tokenizer: Tokenizer = listed("o200k", normalizer=normalizer)
     for text in (
         "a" + "\u0301\u0323" * 100_000,
@@ -190,7 +189,7 @@ def test_the_file_keeps_the_normalizer(listed: Any, normalizer: Normalizer) -> N
 
 @pytest.mark.parametrize("count", [8, 16, 17])
 def test_growth_beyond_64_bits_overran_a_buffer(listed: Any, count: int) -> None:
-    """16 steps of a growth of 16 were taken for a growth of 0, and the threads wrote past their room."""
+    """16 steps that each grow text by 16 overflowed to a growth of 0, and the threads wrote past their buffers."""
     steps = Normalizer((Replace("é", "é" * 16),) * count)
     tokenizer: Tokenizer = listed("gpt2", normalizer=steps)
     text = words(5, 200_000).replace("é", "e")

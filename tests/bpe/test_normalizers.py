@@ -1,4 +1,4 @@
-"""Every normalizer equals that of Hugging Face tokenizers, for every character and on nasty text."""
+"""Every normalizer equals its counterpart in Hugging Face tokenizers, for every character and on difficult text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SOME_RULES = {
 
 @cache
 def both(name: str) -> tuple[Normalizer, normalizers.Normalizer]:
-    """(ours, theirs) of this name."""
+    """Return (ours, theirs) by name."""
     theirs = THEIRS[name]()
     value = json.loads(theirs.__getstate__())
     ours = normalizer_from_json(value)
@@ -132,7 +132,7 @@ CHARACTER_BY_CHARACTER = [
 
 @pytest.mark.parametrize("name", [*CHARACTER_BY_CHARACTER, "Bert accents", "Precompiled"])
 def test_every_character(name: str) -> None:
-    """Cut by letters, in texts of some 100 kB."""
+    """Characters are separated by letters, in texts of about 100 kB."""
     for start in range(0, len(SCALARS), 1 << 15):
         check(name, "".join(f"x{chr(c)}" for c in SCALARS[start : start + (1 << 15)]))
 
@@ -140,14 +140,14 @@ def test_every_character(name: str) -> None:
 @pytest.mark.parametrize(("before", "after"), [("a", "\u0323"), ("\u1100", "\u11a8"), ("\u0301", "\u0301")])
 @pytest.mark.parametrize("name", ["NFC", "NFD", "NFKC", "NFKD", "Precompiled", "Precompiled odd"])
 def test_every_nasty_character_in_company(name: str, before: str, after: str) -> None:
-    """Behind a letter it may compose with, and between marks."""
+    """After a letter it may compose with, and between marks."""
     for start in range(0, len(EVERY), 1 << 14):
         check(name, "".join(f"x{before}{c}{after}" for c in EVERY[start : start + (1 << 14)]))
 
 
 @pytest.mark.parametrize("name", ["NFC", "NFKC"])
 def test_every_pair_that_composes(name: str) -> None:
-    """The pairs of all Unicode versions: what this Python takes apart, and each part with each mark of it."""
+    """The pairs of all Unicode versions: this Python's decompositions, and each part with each of its marks."""
     import unicodedata
 
     pairs = {
@@ -178,7 +178,7 @@ def test_random_nasty_texts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Precompiled", "Precompiled odd"])
 def test_short_clusters(name: str) -> None:
-    """All that decides where a grapheme cluster of less than six bytes begins and ends."""
+    """All cases that decide where a grapheme cluster of less than six bytes starts and ends."""
     drawn = random.Random(5)
     few = [
         *OTHERS,
@@ -201,8 +201,9 @@ def test_short_clusters(name: str) -> None:
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_borders(name: str) -> None:
-    """What lies before and behind a border may be normalized apart; ordinary text has many, but where whitespace
-    is stripped or an expression replaced, which may hang on what is far off."""
+    """The text before and after a boundary can be normalized separately. Ordinary text has many boundaries, except
+    where whitespace is stripped or an expression replaced, which may depend on distant text.
+    """
     core = both(name)[0].core
     if core is None:
         return
@@ -243,7 +244,7 @@ def test_places_before_normalization() -> None:
 
 
 def test_a_place_behind_two_characters_that_become_one() -> None:
-    """The first of them has several bytes, and only it tells that there is no border behind it."""
+    """The first character has several bytes, and only it rules out a boundary after it."""
     text = "\u0600ab".encode()
     theirs = normalizers.Precompiled(build_charsmap({"\u0600a": "x"}))
     normalizer = normalizer_from_json(json.loads(theirs.__getstate__()))
@@ -278,7 +279,7 @@ def test_text_that_stays_is_not_copied() -> None:
 @pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f73", "\u0f81\u0f71", "\u3099\u0345\u05b0"])
 @pytest.mark.parametrize("name", ["NFC", "NFKD", "Precompiled", "Bert", "StripAccents", "Replace marked"])
 def test_many_marks_behind_one_letter_take_a_moment(name: str, marks: str) -> None:
-    """Swapped one by one they would take minutes."""
+    """Swapping them one by one would take minutes."""
     text = ("a" + marks * (500_000 // len(marks))).encode()
     changed = both(name)[0].apply(text)
     assert both(name)[0].apply(changed) == changed or name == "Replace marked"
@@ -292,7 +293,7 @@ def test_marks_of_every_class_in_order() -> None:
                 check(name, "e" + "".join(drawn.choices(MARKS, k=length)) + "e\u0301")
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Vocabularies with an empty entry, without any entry, or with bytes missing, in calls beyond encoding."""
+"""Vocabularies with an empty entry, no entries, or missing bytes, in calls other than encoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bpe.formats import huggingface
 
 
 def test_the_merge_of_two_nul_characters_is_applied() -> None:
-    """The pair's key equalled the start value of a filter, so texts were cut between the two."""
+    """The pair's key equalled the initial value of a filter, so texts were cut between the two."""
     vocab = {
         "<unk>": 0,
         **{f"<0x{byte:02X}>": byte + 1 for byte in range(256)},

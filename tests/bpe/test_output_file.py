@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and never in the place of what is no regular file."""
+"""Files that appear whole or not at all, and never replace a path that is not a regular file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bpe.output_file import check_output, open_output_file, write_file
 
 
 def test_a_pipe_was_replaced_by_a_file(tmp_path: Path) -> None:
-    """As root, `--output /dev/null` made a regular file of the device."""
+    """As root, `--output /dev/null` replaced the device with a regular file."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Set operations in classes mean what they mean to tokenizers and tiktoken."""
+"""Set operations in classes mean the same as in tokenizers and tiktoken."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_classes_of_classes_equal_hugging_face(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", [KIMI, rf"{BLOOM}|[\s\S]", r"[^[^a-c]]+|[^a-c]", r"[a[b-d]]+|[\s\S]"])
 def test_a_rank_file_of_such_a_pattern_equals_tiktoken(expression: str, ranked, tiktoken_of) -> None:  # type: ignore[no-untyped-def]
-    """Kimi's pattern kept 650 of 2,300 characters."""
+    """With Kimi's pattern, only 650 of 2,300 characters were encoded."""
     ours, theirs = ranked(expression), tiktoken_of(ranked(expression))
     theirs = type(theirs)(
         "t",

@@ -1,4 +1,4 @@
-"""Each known spelling of a pattern cuts as its name does, in the library that it is written for."""
+"""Each known spelling of a pattern cuts like its name, in the library it is written for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of an encoder changes no ids: while it grows, when it is full, and within its bound."""
+"""The cache of an encoder never changes IDs: while it grows, when it is full, and at its limit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def encoder_of(**options: int) -> _core.TokenizerCore:
 
 
 def check_same_again(*texts: bytes, **options: int) -> _core.TokenizerCore:
-    """Three passes over each text in turn, of which the later ones find what the first has cached, against an encoder
-    without a cache."""
+    """Encode each text three times, so that later passes hit the cache, and compare with an encoder without one."""
     encoder = encoder_of(**options)
     for text in texts:
         expected = encoder_of(cache_bytes=0).encode_documents(text, b"\0", 1)[0]
@@ -30,7 +29,7 @@ def check_same_again(*texts: bytes, **options: int) -> _core.TokenizerCore:
 
 @pytest.mark.parametrize("count", [340, 342, 700, 30_000])
 def test_a_growing_cache(count: int) -> None:
-    """Around and beyond the sizes at which the table doubles."""
+    """Sizes around and beyond those at which the table doubles."""
     text = b" ".join(b"%x" % (i * 2654435761 % 2**32) for i in range(count))
     check_same_again(text)
 
@@ -42,9 +41,9 @@ def test_a_cache_grows_at_once_to_what_a_longer_text_needs(count: int) -> None:
 
 
 def test_a_cache_without_an_empty_slot() -> None:
-    """So many new words that a table at its full size fills up to the last slot."""
+    """So many new words that a table at its maximum size fills up to the last slot."""
     rng = random.Random(11)
-    # Of so few ids that none are in the arena, which would be full first.
+    # So few IDs that none are in the arena, which would otherwise fill first.
     text = b" ".join(bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=5)) for _ in range(300_000))
     encoder = check_same_again(text, cache_bytes=2 << 20)
     assert encoder.cache_bytes_used() <= 2 << 20

@@ -1,7 +1,7 @@
-"""The native pretokenizers against the expressions of bpe/patterns.py: run by `regex`, by tiktoken, cut anywhere.
+"""The native pre-tokenizers against the expressions of bpe/patterns.py, run by `regex` and tiktoken, with any cuts.
 
-`regex` may know a later Unicode version than tiktoken, whose classes are ours; text compared with `regex` is made of
-characters on which they agree. Texts shorter than a block are walked a character at a time in every variant, so most
+`regex` may use a later Unicode version than tiktoken and this project, so text compared with `regex`
+uses characters on which both agree. Every variant scans texts shorter than a block one character at a time, so most
 texts here are long, or many short ones joined.
 """
 
@@ -31,7 +31,7 @@ from bpe.tokenizer import AddedToken, Tokenizer
 from bpe.training import train
 
 ROOT = Path(__file__).resolve().parents[2]
-# What patterns tell apart, as `regex` and as the project's tables name it.
+# Character classes of the patterns, as `regex` and the project's tables name them.
 CLASSES = {
     r"[\p{Lu}\p{Lt}]": ("lu", "lt"),
     r"\p{Ll}": ("ll",),
@@ -50,7 +50,8 @@ LETTERS = "aZéÉßſǅʰªдДאبกกि\u0301中文かカ한\U00020000\U000
 MARKS = "\u0301\u0903\u064b\u0e34\u094d\ufe0f\u20dd"
 OTHERS = '!.,-_/<>("·€—“”…。！😀🇦\ue000\U000f0000\u0378'
 EVERYTHING = SPACES + NOT_QUITE_SPACES + CONTRACTIONS + NUMBERS + LETTERS + MARKS + OTHERS
-# Every interplay has few characters: what stands before words, line breaks, letter case, contractions, numbers.
+# Each alphabet tests one interaction with few characters: word prefixes, line breaks, letter case, contractions,
+# numbers.
 ALPHABETS = {
     "everything": EVERYTHING,
     "spaces": " \n\r\t\u3000\xa0a!",
@@ -159,7 +160,7 @@ def short_strings(characters: str, longest: int) -> Iterator[str]:
 @pytest.mark.parametrize("separator", [" x ", "\n", "A", "0z"])
 @pytest.mark.parametrize("characters", ["aB's \n1!中\u0301", "lL'\u017f/\n! \u3000ʰ"])
 def test_all_strings_of_a_few_hard_characters(characters: str, separator: str) -> None:
-    """All up to length 4 between separators; one alone up to length 3."""
+    """All strings of up to length 4 between separators, and up to length 3 alone."""
     text = separator.join(short_strings(characters, 4))
     for pattern in PATTERNS:
         for name in _core.simd_variants():
@@ -180,7 +181,7 @@ def test_all_strings_of_length_five(variant: str, pattern: str) -> None:
 
 @pytest.fixture(scope="module")
 def classes() -> bytes:
-    """The class of each code point, 0 for none of CLASSES."""
+    """Return the class of each code point, 0 for none of CLASSES."""
     table = bytearray(0x110000)
     for number, names in enumerate(CLASSES.values(), 1):
         for start, stop in (span for name in names for span in required("rust", name).ranges):
@@ -204,7 +205,7 @@ def test_regex_differs_only_in_newer_characters(classes: bytes) -> None:
 
 @pytest.mark.parametrize("context", ["a{0}B{0}{0} {0}1{0}\n", "!{0}a{0}'s {0}{0}b\n"])
 def test_every_character(classes: bytes, context: str) -> None:
-    """All characters of one class and size are cut alike, as `regex` cuts the first of them."""
+    """All characters of one class and size are cut alike: as `regex` cuts the first of them."""
     special = set("\n\r '/")
     groups: dict[tuple[int, int], list[str]] = {}
     for code_point, number in enumerate(classes):
@@ -213,12 +214,12 @@ def test_every_character(classes: bytes, context: str) -> None:
     for (number, _), characters in groups.items():
         characters = [c for c in characters if c not in "sSdDmMtTlLvVrReE\u017f"]
         period = len(context.format(characters[0]).encode())
-        buffer = "".join([*map(context.format, characters), context[0]]).encode()  # the text ends elsewhere
+        buffer = "".join([*map(context.format, characters), context[0]]).encode()  # ends in another context
         example = next(c for c in characters if c not in "\u0295")
         for pattern in PATTERNS:
             row = np.array(by_regex(context.format(example) * 2, pattern), np.int64)
             row = row[row <= period]
-            assert row[-1] == period  # a context is pretokenized by itself
+            assert row[-1] == period  # each context is pre-tokenized independently
             for name in _core.simd_variants():
                 _core.set_simd_variant(name)
                 ends = pretoken_ends(buffer, pattern)[:-1].astype(np.int64)
@@ -233,7 +234,7 @@ def test_every_character(classes: bytes, context: str) -> None:
 
 
 def by_tiktoken(text: str, pattern: str) -> list[int]:
-    """The ends of tiktoken's pretokens: with every part of the text as an entry, each is emitted whole."""
+    """Return the ends of tiktoken's pretokens: every substring is an entry, so each is emitted whole."""
     parts = {text[i:j].encode() for i in range(len(text)) for j in range(i + 1, len(text) + 1)}
     parts |= {bytes([byte]) for byte in range(256)}
     ranks = {part: rank for rank, part in enumerate(sorted(parts, key=len))}
@@ -320,7 +321,8 @@ def test_safe_cuts_hold_for_every_continuation(pattern: str, alphabet: str) -> N
             tail = pretoken_ends(text[cut:] + more, pattern)
             whole = pretoken_ends(text + more, pattern).tolist()
             assert whole == head + (tail + np.uint64(cut)).tolist(), (text, cut, more)
-    # Upper after lower case may be a contraction's, so o200k has no sure boundary among such characters.
+    # An upper-case letter after a lower-case one may belong to a contraction, so o200k has no safe cut among such
+    # characters.
     assert cuts > 0 or (pattern == "o200k" and alphabet.startswith("case"))
 
 

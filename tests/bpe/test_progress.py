@@ -1,4 +1,4 @@
-"""Progress: bars on a terminal, a line a phase in a log, notes always."""
+"""Progress: bars on a terminal, one line per phase in a log, and notes in both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wire format of Protocol Buffers: what is written is read again."""
+"""The Protocol Buffers wire format: round trips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted of files of records equals what is counted of their documents one by one, in every kind of file."""
+"""Counts of record files equal counts of their documents one by one, for every kind of file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.sizes import bytes_text
 
 END = "<|endoftext|>"
-PATTERNS = ["gpt2", r"\w+|\W+"]  # by the core, and by the regex package
+PATTERNS = ["gpt2", r"\w+|\W+"]  # run by the core, and by the regex package
 
 
 def documents_of(seed: int, count: int = 40) -> list[str]:
@@ -53,7 +53,7 @@ def counted_one_by_one(documents: list[str], pattern: str = "gpt2") -> Any:
 def test_all_of_a_file_is_told_as_counted(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a Parquet file of one row group it was 0 bytes."""
+    """A Parquet file with one row group was reported as 0 bytes."""
     path = write_kind(tmp_path / "in", documents_of(2, count=3), kind)
     assert main(["count", str(path), "--output", str(tmp_path / "out")]) == 0
     assert f"counting: {bytes_text(path.stat().st_size)}, " in capsys.readouterr().err

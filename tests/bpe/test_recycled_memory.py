@@ -1,4 +1,4 @@
-"""Memory of dropped results is used again, and never while somebody still holds it."""
+"""Memory of dropped results is reused, and never while another reference exists."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from bpe import _core
 
 ROOT = Path(__file__).parents[2]
 
-# Ids of a text of so many bytes take four times as many: below and above what is kept, and in huge pages.
+# IDs take four times the bytes of the text: below and above the reuse limit, and in huge pages.
 SIZES = [100_000, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000]
 
 
 def byte_text(seed: int, size: int) -> bytes:
-    """`size` random letters, words of up to nine."""
+    """Return `size` random letters in words of up to nine."""
     rng = np.random.default_rng(seed)
     return rng.choice(np.frombuffer(b"abcdefgh ", np.uint8), size).tobytes()
 
 
 @pytest.fixture(scope="module")
 def encoder() -> _core.TokenizerCore:
-    """Ids are the bytes."""
+    """Return an encoder with the bytes as IDs."""
     return _core.TokenizerCore({i: bytes([i]) for i in range(256)}, [], {}, automaton_of("gpt2"), False)
 
 
@@ -45,7 +45,7 @@ def test_a_result_that_is_held_stays_as_it_is(encoder: _core.TokenizerCore, size
         assert np.array_equal(tokens, np.frombuffer(text, np.uint8))
         if seed % 2:
             held.append((text, tokens))
-        del tokens  # of the others the memory is free for the next
+        del tokens  # the memory of the others is free for the next one
     for text, tokens in held:
         assert np.array_equal(tokens, np.frombuffer(text, np.uint8))
 
@@ -81,7 +81,7 @@ print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process took")
 def test_several_go_at_once_where_too_much_is_kept() -> None:
-    """Each once: one that is given back again and again frees nothing, and the list of them grows without end."""
+    """Evict each block once: evicting the same one repeatedly frees nothing, and the list grows without bound."""
     command = [sys.executable, "-c", GIVEN_BACK]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) >> 10 < 500, (

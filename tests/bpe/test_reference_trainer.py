@@ -1,4 +1,4 @@
-"""The reference trainer equals one without any increment: count all pairs anew before each merge."""
+"""The reference trainer equals a non-incremental one, which recounts all pairs before each merge."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_incremental_equals_counting_anew(seed: int, tie_break: str) -> None:
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_no_merge_makes_bytes_that_are_an_entry_already(tie_break: str) -> None:
-    # The core relies on it: trainer.hpp has the proof.
+    # The core relies on this order; trainer.hpp has the proof.
     rng = random.Random(1)
     for _ in range(300):
         merges = reference.train(random_counts(rng), 200, tie_break)

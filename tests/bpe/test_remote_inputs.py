@@ -1,4 +1,4 @@
-"""Inputs by URL are counted, trained on and encoded as the same files on a disk, and go on where they were stopped."""
+"""Remote inputs are counted, trained on and encoded like local files, and interrupted runs resume."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_commands_take_urls(server: WebServer, tmp_path: Path, capfd: pytest
     settings = {"aws_endpoint": server.url, "aws_skip_signature": "true", "aws_region": "us-east-1"}
     bucket = [f"--storage-option={name}={value}" for name, value in settings.items()]
     server.files["/bucket/in.counts"] = counts.read_bytes()
-    for place in (put(server, counts), "s3://bucket/in.counts"):  # whose settings were not passed on
+    for place in (put(server, counts), "s3://bucket/in.counts"):  # its settings were not passed on
         options = ["--vocab-size", "300", "--output", str(output), "--quiet", *bucket]
         assert main(["train", "--counts", place, *options]) == 0
         assert output.read_bytes() == made[0]

@@ -1,4 +1,4 @@
-"""A report's figures equal what the tokenizer does, point by point; every kind of useless or strange entry is found."""
+"""A report's figures equal the tokenizer's behaviour, and every kind of useless or strange entry is listed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_prefixes_of_a_rank_file(ranked: Any) -> None:
 
 
 def test_prefixes_of_what_was_a_rank_file() -> None:
-    """o200k has the entry of eight spaces before that of six, which six and two make eight of, too."""
+    """In o200k the entry of eight spaces ranks before the one of six, although six and two also make eight."""
     entries = {byte: bytes([byte]) for byte in range(256)}
     entries |= {256: b"  ", 257: b"    ", 258: b"        ", 259: b"      "}
     merges = [(b" ", b" "), (b"  ", b"  "), (b"  ", b"      "), (b"    ", b"    "), (b"  ", b"    ")]
@@ -87,7 +87,7 @@ def test_unreachable_entries(listed: Any, ranked: Any) -> None:
     assert unreachable_ids(listed()) == []
     more = {1000: b" lazy dogs", 1001: b"xyzzy"}
     assert unreachable_ids(Tokenizer(entries | more, merges)) == [1000, 1001]
-    # Emitted as a whole pretoken; the other one is two pretokens and no merges reach it.
+    # The first is emitted as a whole pretoken. The other one spans two pretokens, and no merges reach it.
     assert unreachable_ids(Tokenizer(entries | more, merges, ignore_merges=True)) == [1000]
     tokenizer = ranked()
     found = {tokenizer.ordinary_entries[id_] for id_ in unreachable_ids(tokenizer)}
@@ -108,7 +108,7 @@ def _is_pretoken(entry: bytes) -> bool:
         return False
 
 
-# -- what entries are like -----------------------------------------------------------------------------------
+# -- kinds of entries -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_page_without_a_text(tokenizer: Tokenizer) -> None:
 
 
 def test_the_curve_of_the_page_is_that_of_its_points(report: dict[str, Any], tokenizer: Tokenizer) -> None:
-    """From the left edge of its plane to the right one, from the floor up, in hundredths."""
+    """From the left edge of the plot to the right, bottom up, in hundredths."""
     point = report["curve"][0]
     report["curve"] = [
         point | {"vocab_size": 1 << size, "bytes_per_token": size - 7.0} for size in (8, 9, 10)

@@ -1,4 +1,4 @@
-"""Runs merged by ranges of keys have the sum of the runs, whatever the pretokens, the blocks and the ranges."""
+"""Runs merged by key range equal the sum of the runs, for any pretokens, blocks and ranges."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ from bpe.pretoken_counts.scratch import Scratch
 
 
 def random_counts(rng: random.Random) -> dict[bytes, int]:
-    """Pretokens of few letters, so that many are in several runs, and long ones that begin alike."""
+    """Return pretokens of few letters, so that many are in several runs, and long ones with a common prefix."""
     same = b"z" * MARK_BYTES
     found = {}
     for _ in range(rng.choice([1, 5, 150])):
@@ -37,7 +37,7 @@ def test_sums(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         for one in counts:
             expected.update(one)
         level = [(scratch.keep(PretokenCounts.from_mapping(one).blocks()),) for one in counts]
-        # As a merge makes it: of several files.
+        # Split into several files, like the output of a merge.
         ranges = cut_in_ranges(level, rng.choice([500, 1 << 20]))
         runs.append(tuple(scratch.keep(merge_sorted(part.streams(scratch.place, {}))) for part in ranges))
     for range_bytes in (400, 3000, 1 << 30):

@@ -1,4 +1,4 @@
-"""A sample has whole documents, evenly from all of the text, the same for one seed; and it says what it took."""
+"""A sample has whole documents, spread evenly over the text, the same for one seed, and reports its size."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_whole_documents_and_none_twice(seed: int, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("separators", [[END], [END, "<s>"], ["<s>", END]], ids=len)
 def test_a_window_has_the_documents_that_begin_in_it(separators: list[str], tmp_path: Path) -> None:
-    """Whatever it begins and ends with: within a document, within a separator, behind one, long or short."""
+    """The window may start or end within a document, within a separator or after one, and be long or short."""
     documents = ["one", "the second", "3", "fourth one", "5th", "six"]
     text = ""
     starts, stops = [], []
@@ -94,7 +94,7 @@ def test_a_window_has_the_documents_that_begin_in_it(separators: list[str], tmp_
 
 @pytest.mark.parametrize("text", ["日本" * 50, "x" * 50 + END * 30], ids=["half a character", "separators"])
 def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
-    """It was said that the inputs hold no text."""
+    """The error claimed that the inputs hold no text."""
     (tmp_path / "a").write_text(text)
     for seed in range(9):
         try:
@@ -124,7 +124,7 @@ def test_lines_stand_for_documents(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("special_tokens", [[], [END]], ids=["lines", "documents"])
 def test_long_documents_are_sampled_within(text: str, special_tokens: list[str], tmp_path: Path) -> None:
-    """Of a document without an end lines are taken, of a line without an end characters; as much as was asked for."""
+    """From an endless document lines are sampled, from an endless line characters, up to the requested size."""
     (tmp_path / "a").write_text(text)
     for share in (0.9, 0.5, 0.05):
         size = len(text.encode())

@@ -1,4 +1,4 @@
-"""Sorted runs of pretokens: poured, merged in levels and by ranges, they equal a dict, in its sorted order."""
+"""Sorted runs of pretokens, flushed, merged in levels and by range, equal a dict in sorted order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pretoken_ends import automaton_of
 
 from bpe import _core
 
-OWN_PRETOKENS = 3 << 15  # what a thread holds before it pours a run
+OWN_PRETOKENS = 3 << 15  # pretokens that a thread holds before it flushes a run
 
 
 def added(items: Iterable[tuple[bytes, int]], counter: _core.PretokenCounter) -> None:
@@ -23,7 +23,7 @@ def added(items: Iterable[tuple[bytes, int]], counter: _core.PretokenCounter) ->
 
 
 def listed(counter: _core.PretokenCounter) -> list[tuple[bytes, int]]:
-    """What the counter holds, in its order."""
+    """List the contents of the counter, in its order."""
     text, ends, counts = counter.items()
     data, stops = text.tobytes(), ends.tolist()
     return [
@@ -33,7 +33,7 @@ def listed(counter: _core.PretokenCounter) -> list[tuple[bytes, int]]:
 
 
 def check_equal(items: list[tuple[bytes, int]], again: int = 1) -> None:
-    """Whether counting the items, so often, gives their sums in the order of the bytes."""
+    """Check that counting the items `again` times gives their sums in byte order."""
     counter = _core.PretokenCounter(None)
     wanted: Counter[bytes] = Counter()
     for _ in range(again):
@@ -79,7 +79,7 @@ def test_poured_runs(size: int) -> None:
 
 
 def test_many_runs() -> None:
-    # 24 runs, which are merged as they are poured and at the end.
+    # 24 runs, merged at each flush and at the end.
     numbers = np.random.default_rng(7)
     values = numbers.integers(0, 1 << 21, 24 * OWN_PRETOKENS, dtype=np.uint32)
     counter = _core.PretokenCounter(automaton_of("gpt2"))
@@ -95,7 +95,7 @@ def test_many_runs() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ranges_that_share_blocks(seed: int) -> None:
-    """A block of records in which one range ends and the next one starts is kept until both are read."""
+    """A block of records that contains a range boundary is kept until both ranges are read."""
     values = np.random.default_rng(seed).integers(0, 1 << 17, 3 * OWN_PRETOKENS)
     text = b"".join(b" %x" % value for value in values.tolist())
     text = text.translate(bytes.maketrans(b"0123456789", b"ghijklmnop"))
@@ -106,7 +106,7 @@ def test_ranges_that_share_blocks(seed: int) -> None:
 
 @pytest.mark.parametrize("size", [20, 200])
 def test_memory_is_used_again(size: int) -> None:
-    """What is merged is written where it was read: counting the same again and again takes no more memory."""
+    """The merge writes into the memory it reads: counting the same text repeatedly takes no more memory."""
     numbers = random.Random(size)
     text = b" ".join(numbers.randbytes(size // 2).hex().encode() for _ in range((6 << 20) // size))
     text = text.translate(bytes.maketrans(b"0123456789", b"ghijklmnop"))

@@ -1,4 +1,4 @@
-"""Counts that outgrow the memory go to disk and come back the same; what can't fit is said, not killed."""
+"""Counts that outgrow memory go to disk and read back equal; counts that cannot fit give an error, not a kill."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ END = "<|endoftext|>"
 
 
 def random_words(seed: int, size: int) -> bytes:
-    """Random letters in words of 4 to 12: nearly every pretoken is a new one."""
+    """Return random letters in words of 4 to 12: nearly every pretoken is new."""
     rng = random.Random(seed)
     letters = bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=size))
     text = bytearray(letters)
@@ -54,7 +54,7 @@ def test_a_text_without_a_place_to_cut_is_refused_before_it_fills_the_memory(
 ) -> None:
     path = tmp_path / "one word.txt"
     path.write_bytes(b"word " + b"x" * (12 << 20))
-    trim_memory()  # or what tests before have freed makes room in between
+    trim_memory()  # else memory freed by earlier tests leaves room
     budget = MemoryBudget(used_bytes() + MIN_FREE_BYTES)
     with Workspace(tmp_path) as workspace, pytest.raises(NotEnoughMemory) as raised:
         count_sources([path], CountingOptions([END], pattern), budget=budget, workspace=workspace)
@@ -86,12 +86,10 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
-    """Random letters, ten times what the address space has room for once counted: spilled, then refused or fitted."""
+    """Random letters that need ten times the address space once counted: spilled, then rejected or fitted."""
     path = tmp_path / "letters.txt"
     path.write_bytes(random_words(2, 24 << 20))
-    limit_bytes = (
-        480 << 20
-    )  # Python, numpy, the core and the threads' stacks map 300 MB before anything is counted
+    limit_bytes = 480 << 20  # Python, numpy, the core and the thread stacks map 300 MB before counting
     script = (
         "import resource, sys\n"
         "from bpe.__main__ import main\n"

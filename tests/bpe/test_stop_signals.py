@@ -1,4 +1,4 @@
-"""The first signal is asked for and held, but where work may end at once; the second one ends it."""
+"""The first signal is recorded and deferred, except where work may end at once; the second one ends it."""
 
 from __future__ import annotations
 

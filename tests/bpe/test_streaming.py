@@ -1,4 +1,4 @@
-"""Where a text is cut into parts makes no difference to its ids, whatever the pattern, and memory stays bounded."""
+"""Cutting a text into parts never changes its IDs, whatever the pattern, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_random_parts_of_random_text(listed, pattern, random_texts):
 
 
 def test_every_cut_of_special_tokens(listed):
-    """Tokens that begin, end or hold one another, with parts of them around."""
+    """Tokens that start, end or contain one another, surrounded by parts of tokens."""
     tokenizer = listed(special_tokens=["<s>", "<s>>", "<s><", "s>x", "éé"])
     texts = [
         "a<s>b",
@@ -85,7 +85,7 @@ def test_an_expression_that_the_core_does_not_have(listed, nasty_texts):
 
 
 def test_it_is_lazy_and_bounded(listed):
-    """6 MB of text: what is held stays a small multiple of a block, and the first ids come after the first block."""
+    """6 MB of text: buffers stay a small multiple of a block, and the first IDs come after the first block."""
     tokenizer = listed()
     given = 0
 

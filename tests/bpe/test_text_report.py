@@ -1,4 +1,6 @@
-"""Reports on tokenizers whose entries are text: figures are those of encoding, whatever unknown characters become."""
+"""Reports on tokenizers with text entries: figures equal actual encoding, for any handling of unknown
+characters.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def test_entries_stand_for_text() -> None:
 
 
 def test_unreachable_entries() -> None:
-    """A character with an entry leaves that of its byte without use; an entry that no merge makes is never made."""
+    """The byte entry of a character with its own entry is unused, and an entry without merges is never emitted."""
     tokenizer = tokenizer_named("llama")
     entries = tokenizer.ordinary_entries
     spelled = {entries[id_] for id_ in unreachable_ids(tokenizer)}
@@ -107,7 +109,7 @@ def test_a_page(name: str) -> None:
 
 
 def test_characters_that_become_nothing() -> None:
-    """Without an unknown token they are left out: a text may have no tokens at all."""
+    """Without an unknown token they are dropped: a text may have no tokens at all."""
     tokenizer = tokenizer_named("no-unknown")
     counts = count_pretokens(["€€".encode()], [], Pretokenizer(()))
     report = make_report(tokenizer, counts, "x")

@@ -1,4 +1,4 @@
-"""Vocabularies whose entries are text: ids and texts are those of Hugging Face tokenizers."""
+"""Vocabularies with text entries: IDs and decoded texts equal Hugging Face's."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ PARTS = [
 
 @cache
 def both(name: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
-    """(ours, theirs)."""
+    """Return (ours, theirs)."""
     document = text_vocabulary(name)
     return Tokenizer.from_parts(huggingface.read(document.encode())), tokenizers.Tokenizer.from_str(document)
 
 
 def texts(seed: int, count: int) -> list[str]:
-    """Of random parts, the empty one among them."""
+    """Join random parts, including the empty one."""
     rng = random.Random(seed)
     return ["", *("".join(rng.choices(PARTS, k=rng.randint(1, 14))) for _ in range(count))]
 
@@ -83,7 +83,7 @@ def test_the_reference_says_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["llama", "gemma", "unknown-fused", "random-merges", "clip"])
 def test_every_character(name: str) -> None:
     ours, theirs = both(name)
-    # All that are assigned, and of the rest, which is all alike, one in a hundred.
+    # All assigned code points, and one in a hundred of the others, which all behave alike.
     points = [
         *range(0x34000),
         *range(0x34000, 0xE0000, 101),
@@ -145,7 +145,7 @@ def test_decoders_of_all_kinds() -> None:
         ours = Tokenizer.from_parts(huggingface.read(json.dumps(document).encode()))
         rng = random.Random(2)
         for _ in range(200):
-            # A strip from the end of a text that is shorter makes theirs panic.
+            # They panic when the text is shorter than the strip at its end.
             ids = rng.choices([id_ for id_, entry in ours.vocab.items() if entry not in (b"t", b"tt")], k=6)
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (decoder, ids)
         saved = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
@@ -167,7 +167,7 @@ def test_formats_of_bytes_refuse_them(tmp_path: Path) -> None:
 def test_spaces_without_an_entry_of_their_mark(
     tmp_path: Path, changes: str, entry: str, is_token: bool
 ) -> None:
-    """A space, one byte of the core's text, became the one entry of its byte, or three in the room of one."""
+    """A space, one byte of the core's text, became its single byte entry, or three IDs in a buffer for one."""
     vocab = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"ab": 256, "a": 257, "b": 258, entry: 259}
     model = {"type": "BPE", "vocab": vocab, "merges": [["a", "b"]], "byte_fallback": True, "fuse_unk": True}
     mark = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
@@ -181,7 +181,7 @@ def test_spaces_without_an_entry_of_their_mark(
     theirs = tokenizers.Tokenizer.from_file(str(path))
     ours = Tokenizer.load(path)
     ours.save(tmp_path / "again.json")
-    again = ours if is_token else Tokenizer.load(tmp_path / "again.json")  # where it is an entry
+    again = ours if is_token else Tokenizer.load(tmp_path / "again.json")  # if it is an entry
     rng = random.Random(3)
     random_texts = ["".join(rng.choices("ab c\u2581\u00e9\U0001f3fd", k=60)) for _ in range(60)]
     texts = [" " * 1000, "\u2581 \u2581", *random_texts]
@@ -193,7 +193,7 @@ def test_spaces_without_an_entry_of_their_mark(
 
 @pytest.mark.parametrize("named", [{"end_of_word_suffix": "xx"}, {"continuing_subword_prefix": "##"}])
 def test_the_core_refuses_bytes_beside_what_characters_carry(named: dict[str, str]) -> None:
-    """Their bytes would be more ids than there is room for."""
+    """Their bytes would produce more IDs than the buffer holds."""
     rules = TextRules(byte_fallback=True, **named)
     with pytest.raises(BadTokenizer, match="byte_fallback.*continuing_subword_prefix"):
         Tokenizer({0: b"<0x78>", 1: b"a"}, [], text_rules=rules)
@@ -208,7 +208,7 @@ def pieces_of(text: str, rng: random.Random, longest: int) -> Iterator[bytes]:
 
 
 def long_texts(seed: int, count: int) -> Iterator[str]:
-    """Of runs of few parts."""
+    """Yield runs of a few parts."""
     rng = random.Random(seed)
     for _ in range(count):
         parts = rng.choices([*PARTS, "▁▁", "\n\n", "a", "\u0301"], k=rng.choice([1, 2, 3, 9]))
@@ -217,7 +217,7 @@ def long_texts(seed: int, count: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_long_documents_were_cut_where_merges_reach(name: str) -> None:
-    """The file's pre-tokenizer decided the cuts instead of the core, and each window got affixes."""
+    """The cuts came from the file's pre-tokenizer instead of the core, and each window got affixes."""
     ours, theirs = both(name)
     rng = random.Random(name)
     for text in ["", " ", *long_texts(9, 60)]:
@@ -249,7 +249,7 @@ def test_no_pretokens_have_no_ids() -> None:
     "name", ["llama", "gemma", "runs", "mistral", "clip", "whole-suffix", "random-merges"]
 )
 def test_the_first_calls_of_several_threads_disagreed_or_crashed(name: str) -> None:
-    """The core was completed by its first use, while other threads used it."""
+    """The first call completed the core while other threads used it."""
     document, theirs = text_vocabulary(name).encode(), both(name)[1]
     text = " ".join(random.Random(1).choices(WORDS, k=20_000))
     expected = ids_of(theirs, text)

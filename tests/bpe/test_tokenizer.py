@@ -1,4 +1,4 @@
-"""What a tokenizer is, by its names, whether two are the same, and text from ids."""
+"""Names, equality and decoding of tokenizers."""
 
 from __future__ import annotations
 

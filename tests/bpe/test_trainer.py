@@ -1,4 +1,4 @@
-"""The native trainer equals the reference, for every width of its ids and number of threads, and refuses bad counts."""
+"""The native trainer equals the reference, for every ID width and thread count, and rejects bad counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def train_natively(
     max_token_bytes: int = 0,
     max_tracked_pairs: int = 0,
 ) -> tuple[Merges, list[int]]:
-    """(merges as bytes, pair counts) of the core, its ids checked on the way."""
+    """Return (merges as bytes, pair counts) of the core, and check its IDs."""
     ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
     weights = np.array(list(counts.values()), dtype=np.uint64)
     pairs, pair_counts = _core.train_merges(
@@ -60,7 +60,7 @@ def train_natively(
 
 
 def random_counts(rng: random.Random) -> dict[bytes, int]:
-    """Small alphabets for ties and runs; counts that span many thresholds of the trainer."""
+    """Use small alphabets for ties and runs, and counts that span many thresholds of the trainer."""
     alphabet = rng.choice([b"a", b"ab", b"abc", b"ab \xff", b"abcdefgh", bytes(range(256))])
     counts: dict[bytes, int] = {}
     for _ in range(rng.randint(0, 30)):
@@ -128,7 +128,7 @@ def test_runs(unit: bytes, length: int, tie_break: str) -> None:
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**53 + 1, 2**59])
 def test_counts_are_exact(count: int, tie_break: str) -> None:
-    # One more or less decides; 32-bit counts and floats would see ties.
+    # A difference of one decides; 32-bit counts and floats would see ties.
     counts = {b"ab": count, b"cd": count + 1, b"ef": count - 1, b"xab": 1}
     merges, pair_counts = train_natively(counts, 4, tie_break)
     assert merges == reference.train(counts, 4, tie_break)
@@ -143,13 +143,13 @@ def test_more_than_16_bit_ids() -> None:
     assert len(merges) == 70_000
     assert merges[:40_000] == first
     assert (merges, pair_counts) == train_natively(counts, 70_000, wide=True)
-    # Lists of tens of thousands of pairs, with nearly every right id for each left one.
+    # Lists of tens of thousands of pairs, with nearly every right ID for each left one.
     assert train_natively(counts, 500, first_pairs=10**6)[0] == merges[:500]
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
-    # More slots than a scan by one thread has, and pairs with more places than a merge by one thread; with runs.
+    # More slots than one thread scans, and pairs with more occurrences than one thread merges, with runs.
     rng = random.Random(17)
     counts = {
         bytes(rng.choices(b"aabcdef ", k=rng.randint(2, 14))): rng.randint(1, 40) for _ in range(160_000)
@@ -168,7 +168,7 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
 
 
 def test_threads_share_lists_of_one_long_pretoken() -> None:
-    # All places of a pair in a pretoken of megabytes: looking for its start from each place took hours.
+    # All occurrences of a pair in a pretoken of megabytes: searching for the start from each one took hours.
     rng = random.Random(3)
     counts = {bytes(rng.choices(b"abcdefgh", k=3 << 20)): 3, b" abc": 5}
     expected = train_natively(counts, 40, threads=1)
@@ -177,7 +177,7 @@ def test_threads_share_lists_of_one_long_pretoken() -> None:
 
 
 def random_vocabulary(rng: random.Random, alphabet: bytes) -> tuple[list[bytes], Merges]:
-    """(entries, merges) that no training makes: any order, several splits of an entry, entries that nothing makes."""
+    """Return (entries, merges) that no training makes: any order, several splits of an entry, unreachable entries."""
     entries, merges = list(BYTES), []
     rng.shuffle(entries)
     for _ in range(rng.randint(0, 25)):
@@ -257,13 +257,13 @@ def test_the_highest_count_is_trained_with() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process takes")
 def test_memory_in_which_pairs_are_counted_is_asked_for_first() -> None:
-    """Where no pair is frequent nothing else is asked for that would find it too much."""
+    """If no pair is frequent, no other allocation would detect the excess."""
     ids = np.random.default_rng(1).integers(0, 512, 1 << 20).astype(np.uint32)
     ends = np.arange(16, len(ids) + 1, 16, dtype=np.uint64)
     entries = [*BYTES, *(b"a" + byte for byte in BYTES)]
 
     def train(more_bytes: int) -> int:
-        """How many merges; the counts take 16 MiB, all else less than 4."""
+        """Return the number of merges. The counts take 16 MiB, everything else less than 4."""
         ones, limit = np.ones(len(ends), np.uint64), used_bytes() + more_bytes
         return len(
             _core.train_merges(

@@ -1,4 +1,4 @@
-"""Training equals Hugging Face's BpeTrainer, does and refuses what it says, and can be stopped."""
+"""Training equals Hugging Face's BpeTrainer, keeps its documented behaviour and errors, and can be stopped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ END = "<|endoftext|>"
 
 
 def sample_text(seed: int, words: int) -> str:
-    """Words of skewed frequency from a few scripts, so that there are ties and characters of every length."""
+    """Return words of skewed frequency from a few scripts, with ties and characters of every length."""
     rng = random.Random(seed)
     letters = [
         "aeinorst",
@@ -86,7 +86,7 @@ def train_by_huggingface(
 
 
 def as_huggingface_has_it(ours: Any, special_tokens: list[str]) -> dict[str, int]:
-    """Our vocabulary as Hugging Face's get_vocab() gives it."""
+    """Return our vocabulary in the form of Hugging Face's get_vocab()."""
     characters = dict(
         zip(reference.printable_bytes(), sorted(pre_tokenizers.ByteLevel.alphabet()), strict=True)
     )
@@ -108,7 +108,7 @@ def test_vocabulary_equals_huggingface(seed: int, special_tokens: list[str], min
     assert as_huggingface_has_it(ours, special_tokens) == theirs
 
 
-# Text whose entries grow long: runs, repeated stretches, characters of several bytes.
+# Text with entries that grow long: runs, repeated spans, multi-byte characters.
 NASTY = [
     "a" * 5000,
     "ab" * 3000 + "a",
@@ -120,7 +120,7 @@ NASTY = [
 
 @pytest.mark.parametrize("most", [2, 3, 4, 7, 16, 128, 1024, None])
 def test_a_length_limit_is_that_of_huggingface(most: int | None) -> None:
-    """Its max_token_length counts bytes, and its entries stay below that."""
+    """Their max_token_length counts bytes, and their entries stay below it."""
     text = "\n".join([*NASTY, sample_text(9, 1500)])
     theirs = train_by_huggingface([text], 1500, [END], max_token_length=None if most is None else most + 1)
     ours = train([text.encode()], 1500, [END], tie_break="huggingface", max_token_bytes=most)
@@ -158,7 +158,7 @@ def test_a_trained_tokenizer_is_the_one_of_its_entries_and_merges(
 
 
 def test_a_vocabulary_is_written_in_pieces() -> None:
-    """Its text never lies in memory whole: a piece is 1 MiB, or one entry or merge more."""
+    """The text is never in memory as a whole: a piece is 1 MiB, plus at most one entry or merge."""
     counts = PretokenCounts.from_mapping({random.Random(5).randbytes(4000) * 2: 1})
     tokenizer = train_on(counts, 6000, TrainingOptions(max_token_bytes=2000)).tokenizer
     pieces = list(json_pieces(tokenizer))
@@ -196,7 +196,7 @@ def test_entries_that_the_memory_does_not_hold_are_refused_before_they_are_made(
     merges = np.array([[97, 97], *([number, number] for number in range(256, 277))], np.uint32)
 
     def make(more_bytes: int) -> _core.TokenizerCore:
-        """Its entries have 8 MiB together."""
+        """The entries have 8 MiB together."""
         limit = used_bytes() + more_bytes
         return _core.TokenizerCore.from_merges(
             merges, bytes(range(256)), 0, {}, automaton_of("gpt2"), memory_limit=limit
@@ -225,7 +225,7 @@ def test_ids_that_pass_the_highest_are_refused() -> None:
 
 
 class Recorder:
-    """A Progress that keeps what it is told."""
+    """Record the progress reports."""
 
     def __init__(self) -> None:
         self.phases: list[tuple[str, int | None, str]] = []
@@ -291,7 +291,7 @@ def test_special_tokens_never_leak_into_merges(special: str) -> None:
 def test_special_token_of_one_character_has_its_own_id() -> None:
     tokenizer = train(["ab\nab日".encode()], 259, ["\n", "日"])
     assert tokenizer.vocab[0] == b"\n"
-    assert list(tokenizer.vocab.values()).count(b"\n") == 2  # the byte is an entry of its own
+    assert list(tokenizer.vocab.values()).count(b"\n") == 2  # the byte has its own entry
     assert list(tokenizer.merges) == [(b"a", b"b")]
 
 
@@ -380,8 +380,9 @@ def test_bad_input_gets_one_line_and_exit_code_2(
 
 
 def test_inputs_and_lists_may_be_one_or_be_read_once(tmp_path: Path) -> None:
-    """A path was taken for the names of its letters, an open file for its lines, and an iterator was empty when it was
-    read again."""
+    """A path was read as the names of its letters, an open file as its lines, and an iterator was empty on the second
+    read.
+    """
     path, counts = tmp_path / "a.txt", tmp_path / "a.counts"
     path.write_bytes(b"the mill\n the mill\n<s>the")
     expected = count_pretokens([path])

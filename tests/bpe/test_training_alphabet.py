@@ -1,4 +1,4 @@
-"""initial_alphabet, limit_alphabet and max_token_length are those of Hugging Face's BpeTrainer."""
+"""initial_alphabet, limit_alphabet and max_token_length behave as in Hugging Face's BpeTrainer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL = sorted(pre_tokenizers.ByteLevel.alphabet())
 
 
 def text_of(seed: int) -> str:
-    """Letters that differ in how often they occur, since BpeTrainer drops any of those that do not."""
+    """Every letter has a different frequency, since BpeTrainer breaks ties arbitrarily."""
     letters = [letter for rank, letter in enumerate("a bcdefghijklmn.,'") for _ in range(400 - 20 * rank)]
     letters += list("é" * 7 + "ü" * 5 + "日" * 3 + "本" * 2)
     random.Random(seed).shuffle(letters)
@@ -48,7 +48,7 @@ def ids_by_spelling(tokenizer: Tokenizer) -> dict[str, int]:
 @pytest.mark.parametrize("min_frequency", [0, 2])
 @pytest.mark.parametrize("special_tokens", [[], ["<s>", "<pad>"]], ids=len)
 @pytest.mark.parametrize(
-    ("initial", "limit"),  # with a lower limit BpeTrainer drops any of the initial ones
+    ("initial", "limit"),  # with a lower limit BpeTrainer drops arbitrary initial ones
     [
         (initial, limit)
         for initial in ["", "zĠa", ALL]
@@ -75,7 +75,7 @@ def test_vocabularies_are_those_of_bpe_trainer(
     outside = set(ids) - set(vocab)
     assert sorted(ids[byte] for byte in outside) == list(range(len(vocab), len(ids)))
     assert {*vocab, *outside} >= set(ALL)
-    # Where they lose nothing, the ids are the same; where they do, nothing is lost here.
+    # If their encoding is lossless the IDs are equal; ours is lossless in any case.
     assert ours.decode(ours.encode(text)) == text
     known = {character for character in text if set(to_characters(character.encode())) <= set(vocab)}
     kept = "".join(character for character in text if character in known)
@@ -102,7 +102,7 @@ def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
     assert letters_of(counts, None, None) == bytes(range(256))
     assert letters_of(counts, None, 256) == b"abcd"
     assert letters_of(counts, ["zq", ""], None) == b"abcdz"
-    # b is rarest; of c and d, equally rare, c comes first in the byte alphabet.
+    # b is rarest. c and d are equally rare, and c comes first in the byte alphabet.
     assert letters_of(counts, None, 2) == b"ad"
 
 

@@ -1,4 +1,4 @@
-"""`train` and `count` as commands: several sizes, counts files, stdin, interrupts that keep the counts, exit codes."""
+"""The commands `train` and `count`: several sizes, counts files, stdin, interrupts that keep counts, exit codes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Run:
-    """(exit code, stderr) of a command; nothing may be on stdout."""
+    """run(*arguments) returns (exit code, stderr) of a command and checks that stdout is empty."""
 
     def command(*arguments: object) -> tuple[int, str]:
         try:
@@ -47,7 +47,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def fails(run: Run) -> Callable[..., None]:
-    """fails(code, message, *arguments): one line on stderr, with that in it."""
+    """fails(code, message, *arguments) expects one line on stderr that contains the message."""
 
     def command(code: int, message: str, *arguments: object) -> None:
         got, err = run(*arguments)
@@ -246,7 +246,7 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     clip = ["train", *texts, *output, "--vocab-size", 600, "--like", "clip"]
     no_report = "error: end_of_word_suffix"
     fails(2, no_report, *clip, "--report", tmp_path / "r.html")
-    assert not (tmp_path / "x.json").exists()  # it was told when the tokenizer was there
+    assert not (tmp_path / "x.json").exists()  # rejected before anything is written
     assert run(*clip, "--output", tmp_path / "clip.json", "--quiet")[0] == 0
     again = ["train", *texts, *output, "--vocab-size", 700, "--continue-from", tmp_path / "clip.json"]
     fails(2, no_report, *again, "--report", tmp_path / "r.html")

@@ -1,4 +1,4 @@
-"""Trainings whose entries are text: merges and ids are those of Hugging Face's BpeTrainer."""
+"""Training with text entries: merges and IDs equal Hugging Face's BpeTrainer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 def text_of(seed: int, words: int = 4000) -> str:
-    """Words of skewed frequency in several scripts, so that counts tie, and white space of all kinds."""
+    """Return words of skewed frequency in several scripts, so that counts tie, and whitespace of all kinds."""
     rng = random.Random(seed)
     parts = [
         "the",
@@ -49,7 +49,7 @@ def text_of(seed: int, words: int = 4000) -> str:
 
 
 def theirs(text, vocab_size, has_prefix, pre_tokenizer, **options):
-    """BpeTrainer's merges and vocabulary."""
+    """Return BpeTrainer's merges and vocabulary."""
     made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     spaces = normalizers.Replace(" ", "\u2581")
     made.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), spaces]) if has_prefix else spaces
@@ -184,7 +184,8 @@ def test_letters_are_counted_and_numbered():
     )
     found, ends = _core.letter_ids(*arrays, [ids, last_ids, *within])
     made = [part.tolist() for part in np.split(found, ends[:-1].astype(int))]
-    # The last character of the third has no id: nothing stands in its place, and no other one is the last.
+    # The last character of the third word has no ID; it is not replaced, and the character before it does not become
+    # the last.
     assert made == [
         [
             kept.index(character) + 100 * (place == len(text)) + 200 * (place > 1)
@@ -214,9 +215,11 @@ def test_pretokens_that_are_no_utf8_stay_within_their_bytes(seed):
 
 
 def words_with_suffix(seed: int) -> str:
-    """Words whose counts, and those of their ends, differ: BpeTrainer numbers letters with a suffix in any order."""
+    """Return words and word ends with distinct counts: BpeTrainer numbers letters with a suffix in arbitrary
+    order.
+    """
     rng = random.Random(seed)
-    # One letter is never the last of a word.
+    # One letter never ends a word.
     words = sorted(
         {
             "".join(rng.choices("abcde\u00e9\u65e5f", k=rng.randint(1, 6))).rstrip("f") or "a"
@@ -294,5 +297,5 @@ def test_counts_of_text_without_spaces_made_a_vocabulary_that_lost_them(like, tm
         train_on(counts, 300)
     made = train([], 600, counts=[path], like=like)
     back = made.decode(made.encode("the mill stands"))
-    assert back.replace("</w>", " ").strip() == "the mill stands"  # which CLIP's own code does, not its file
+    assert back.replace("</w>", " ").strip() == "the mill stands"  # done by CLIP's code, not its file
     assert len(train([], 700, counts=[path], continue_from=made)) >= len(made)

@@ -1,4 +1,6 @@
-"""Trainings of text with a prefix within words, a suffix at their ends, or both: BpeTrainer's, and the reference's."""
+"""Training of text with a prefix within words, a suffix at their ends, or both: equal to BpeTrainer and the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ SUFFIXES = ["", "</w>", "w", "\u00e9", "##", "b"]
 
 @dataclass
 class Drawn:
-    """A text of few letters, so that counts tie, and what it is trained with."""
+    """A text of few letters, so that counts tie, and its training options."""
 
     words: list[str]
     rules: TextRules
@@ -39,12 +41,12 @@ class Drawn:
 
     @property
     def affixes(self) -> dict[str, str]:
-        """Those that it has, as arguments."""
+        """Return the affixes as arguments."""
         names = ("continuing_subword_prefix", "end_of_word_suffix")
         return {name: text for name in names if (text := getattr(self.rules, name))}
 
     def letters(self) -> list[str]:
-        """The entries of letters: all, then those with suffix, with prefix, with both that the text has."""
+        """Return the entries of letters in the text: all plain ones, then those with suffix, prefix and both."""
         rules, known = self.rules, {*"".join(self.words), *(text[0] for text in self.initial_alphabet or ())}
         seen = {
             (bool(place and rules.continuing_subword_prefix), last and rules.end_of_word_suffix != "", letter)
@@ -100,7 +102,7 @@ def trained(case: Drawn, vocab_size: int, **options: Any) -> Tokenizer:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_merges_and_ids_are_those_of_bpe_trainer(seed: int) -> None:
-    """It numbers letters with an affix in any order: those given as special tokens have their ids by place."""
+    """BpeTrainer numbers letters with an affix in arbitrary order; letters given as special tokens have fixed IDs."""
     case, rng = drawn(seed, has_affixes_in_text=False), random.Random(seed)
     letters = case.letters()
     size = len(case.special_tokens) + len(letters) + rng.choice([0, 1, 5, 30, 200])
@@ -159,7 +161,7 @@ def test_what_looks_like_an_affix_is_never_made_of_text() -> None:
     rules = TextRules(continuing_subword_prefix="##", end_of_word_suffix="</w>")
     for left, right, expected in [
         (b"#", b"###", True),
-        (b"##", b"##a", True),  # a word that begins so
+        (b"##", b"##a", True),  # a word that starts like this
         (b"##a", b"##b", False),
         (b"a", b"##b</w>", False),
         (b"x</w", b"##>", True),

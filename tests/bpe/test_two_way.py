@@ -1,4 +1,4 @@
-"""Pre-tokenizers in which pieces hang on what is far behind them: the core cuts texts as tokenizers does."""
+"""Pre-tokenizers with boundaries that depend on distant later text: the core cuts text as tokenizers does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def two_way(stages: Sequence[Stage]) -> _core.Automaton:
 
 
 def spans(automaton: _core.Automaton, data: bytes) -> list[bytes]:
-    """The pieces that are not left out."""
+    """Return the pieces that are kept."""
     starts, dropped = _core.pieces(automaton, data)
     ends = [*starts[1:].tolist(), len(data)][: len(starts)]
     return [
@@ -102,7 +102,7 @@ def test_random_sequences_of_splits(seed: int) -> None:
 @pytest.mark.parametrize("size", [4_094, 4_095, 4_096, 4_097, 8_192, 50_001])
 @pytest.mark.parametrize("before", ["", "a", "é" * 2_000, "word " * 700])
 def test_what_is_decided_far_behind(size: int, before: str) -> None:
-    """A run of digits longer than a look: in threes from its end, or not at all where a letter is behind it."""
+    """A run of digits longer than the lookahead: groups of three from its end, or none if a letter follows."""
     automaton = two_way([Stage(read_oniguruma.read(THREES))])
     digits = "٣12" * (size // 3) + "1" * (size % 3)
     threes = [digits[: size % 3]] * (size % 3 > 0) + [

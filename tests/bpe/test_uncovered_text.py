@@ -1,4 +1,4 @@
-"""Text that a pattern's matches leave out is an error that names its first byte, unless the file says Removed."""
+"""Text that no match covers is an error that names its first byte, unless the file says Removed."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_counting_and_training_name_the_source(tmp_path: Path) -> None:
 
 
 def test_what_a_file_says_is_removed_is_dropped(listed: Any, huggingface_of: Any) -> None:
-    """And what it says is isolated is kept."""
+    """Text that the file declares isolated is kept."""
     for behavior, invert, kept in (("Removed", True, "ab c"), ("Isolated", False, "ab12 c!")):
         root = json.loads(listed().canonical_json)
         split = {"type": "Split", "pattern": {"Regex": "[a-z]+| "}, "behavior": behavior, "invert": invert}
@@ -122,7 +122,7 @@ def test_saved_it_is_a_file_that_loses_nothing(listed: Any, tmp_path: Path) -> N
 
 
 def test_counts_of_a_version_that_dropped_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its named patterns are those of today; other patterns are refused beside the pattern of the same name."""
+    """A named pattern loads as today's pattern. An expression does not match today's use of the same expression."""
     path = tmp_path / "old.counts"
     for name, unmatched in (("gpt2", "drop"), (LETTERS, "drop")):
         pretokenizer = Pretokenizer((split(name, unmatched),))  # type: ignore[arg-type]

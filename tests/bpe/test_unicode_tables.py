@@ -1,4 +1,4 @@
-"""The tables hold what tiktoken and tokenizers match: some sets over all scalars, others where sets begin and end."""
+"""The tables equal the classes of tiktoken and tokenizers: some sets over all scalars, others at their edges."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def tiktoken_members(expression: str, text: str) -> str:
 
 
 def tokenizers_members(expression: str, text: str) -> str:
-    """By what is left of the text when all matches are taken out of it."""
+    """Return the characters that disappear when all matches are removed."""
     from tokenizers import Regex, normalizers
 
     left = set(normalizers.Replace(Regex(expression), "").normalize_str(text))
@@ -77,7 +77,7 @@ def members(node: Node) -> CodePoints:
 
 @pytest.fixture(scope="module")
 def edges() -> str:
-    """The scalars at which some set of the tables begins or ends, on both sides, and some others."""
+    """Return the scalars on both sides of every set boundary of the tables, and some others."""
     around = {
         point
         for index in range(len(unicode_tables._tables()["sets"]))
@@ -150,7 +150,7 @@ def test_names_are_those_of_a_dialect() -> None:
 
 
 def test_unicode_is_16() -> None:
-    """Garay is new in 16.0; U+1CCFA and the script Sidetic are of 17.0."""
+    """Garay is new in 16.0; U+1CCFA and the script Sidetic were added in 17.0."""
     letters, assigned = named("rust", "l"), named("rust", "assigned")
     assert letters is not None
     assert assigned is not None

@@ -1,4 +1,4 @@
-"""What makes a vocabulary sound, one line for each way in which it is not, and how special tokens get their ids."""
+"""Validation of vocabularies, one line for each fault, and the assignment of IDs to special tokens."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Chinese, kana and what stands between them, walked over by characters: ids equal the reference's, for every pattern,
-rule and variant."""
+"""Chinese, kana and the characters between them, scanned by character: IDs equal the reference for every pattern,
+rule and variant.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ KINDS = ["trained", "with parts", "with unreachable pairs", "with unreachable ch
 
 @cache
 def trained() -> list[tuple[bytes, bytes]]:
-    """Merges that training finds in such text."""
+    """Return merges trained on such text."""
     return train([text_of(random.Random(1), 9000).encode()], 256 + 500).merges
 
 
 @cache
 def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
-    """Those merges; then more of them, and entries that no merges make."""
+    """Return those merges, optionally with more merges and entries that no merges make."""
     merges = [*trained()]
     entries = dict.fromkeys(
         [*(bytes([value]) for value in range(256)), *(left + right for left, right in merges)]
@@ -41,7 +42,7 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
 
     add("，".encode(), "天".encode())
     add("。".encode(), b"\n")
-    if kind == "with parts":  # of a character, with the one before or behind it
+    if kind == "with parts":  # parts of a character, joined to the one before or after it
         for letter, other in [*zip(WORDS, LETTERS[4:], strict=False), ("。", "天"), ("人", "，")]:
             left, right = letter.encode(), other.encode()
             add(left, right[:1])
@@ -49,13 +50,13 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
             add(left[2:], right[:1])
             add(left[2:] + right[:1], right[1:])
             add(left[1:], right)
-    new = {  # no entries yet
+    new = {  # not entries yet
         "with unreachable pairs": [a + b for a in LETTERS + "，。" for b in LETTERS + "，"]
         + ["龍鳳麟", "…。"],
         "with unreachable characters": ["\u2030", "\u2031", "雪山", *LETTERS],
     }.get(kind, [])
     ids = dict(enumerate(entries))
-    if kind == "with large ids":  # of pairs of characters: the table of characters has room for 21 bits
+    if kind == "with large ids":  # of character pairs: the table of characters stores 21 bits
         pairs = [entry for entry in entries if len(entry) == 6 and len(entry.decode(errors="ignore")) == 2]
         assert len(pairs) > 3
         ids = dict(enumerate(entry for entry in entries if entry not in pairs))
@@ -67,7 +68,7 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
 
 @cache
 def texts_and_ids(kind: str, rule: str, pattern: str) -> tuple[list[str], list[list[int]]]:
-    """Texts, and their ids by the reference, which every variant must make."""
+    """Return texts and the reference IDs, which every variant must produce."""
     entries, merges = vocabulary(kind)
     rng = random.Random(f"{kind} {rule} {pattern}")
     texts = [text_of(rng, size) for size in [1, 2, 3, 15, 16, 17, 40, 40, 80, 80, 300, 300]]
@@ -99,7 +100,7 @@ def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: 
     "line", ["龍鳳", "天地", "龍，", "龍鳳麟書あいカー한龍鳳麟書あいカー한\n", "，，", "\u3000龍"]
 )
 def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, line: str) -> None:
-    """More ids than the room a walk has, and one pretoken as long as that."""
+    """More IDs than the scan's buffer holds, and one pretoken of that length."""
     entries, merges = vocabulary("with parts")
     text = (line * 3000).encode()
     with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
@@ -113,7 +114,7 @@ def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, li
 @pytest.mark.parametrize("kind", ["trained", "with parts"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_pieces_of_any_length_between(variant: str, pattern: str, kind: str) -> None:
-    """A scan that begins behind a walk meets pieces longer than it looks at first, and than a window."""
+    """A scan that starts after another meets pieces longer than its first lookahead, and than a window."""
     entries, merges = vocabulary(kind)
     with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
     given = _core.TokenizerCore(entries, merges, {}, None, False)
@@ -132,7 +133,7 @@ def test_pieces_of_any_length_between(variant: str, pattern: str, kind: str) -> 
 
 
 def test_a_text_may_end_anywhere(variant: str) -> None:
-    """Nothing behind the end is read: each text is the end of its buffer, and another text goes on behind it."""
+    """No byte after the end is read: each text ends its buffer, and other text follows."""
     entries, merges = vocabulary("trained")
     encoder = _core.TokenizerCore(entries, merges, {}, automaton_of("cl100k"), False)
     text = "天地人和龍鳳麟書あいカー한天地人和，龍鳳。\n"

@@ -1,4 +1,4 @@
-"""Texts walked to keys block by block have the ids of the same pretokens when those are given."""
+"""Text scanned to keys block by block has the same IDs as its pretokens passed explicitly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def encoder(pattern: str | None) -> _core.TokenizerCore:
 
 
 def texts(rng: random.Random) -> list[str]:
-    """Of every size around a block; ASCII, few other characters, many; runs that fill blocks."""
+    """Return texts of every size around a block: ASCII, few or many other characters, and runs that fill blocks."""
     plain = ["".join(rng.choices(WORDS, k=size)) for size in (*range(40), 100, 300)]
     few = ["".join(rng.choices(WORDS * 8 + BEYOND_ASCII, k=size)) for size in (*range(1, 80, 3), 500)]
     many = ["".join(rng.choices(WORDS + BEYOND_ASCII * 2, k=size)) for size in (*range(1, 80, 3), 500)]
@@ -37,7 +37,7 @@ def texts(rng: random.Random) -> list[str]:
     ]
     marks = [
         "".join(rng.choices(["a", " ", "b'", "12"], k=200)) for _ in range(3)
-    ]  # short pretokens, many a block
+    ]  # short pretokens, many per block
     return plain + few + many + runs + marks
 
 

@@ -1,5 +1,6 @@
-"""Words of every script, looked up whole in blocks of 64 bytes: ids equal the reference's, for every pattern, rule and
-variant, whatever stands at and between their borders."""
+"""Words of every script, looked up whole in blocks of 64 bytes: IDs equal the reference for every pattern, rule and
+variant, with any character at and between word boundaries.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from bpe.reference import encode
 from bpe.training import train
 
 SEPARATOR = b"<|endoftext|>"
-# By the first byte of their characters: ASCII, C3, CF, D0, D8, E0, E1 (four ranges of them), EA (two), EB, EC, ED.
+# By lead byte: ASCII, C3, CF, D0, D8, E0, E1 (four ranges), EA (two), EB, EC, ED.
 SCRIPTS = [
     "abcdef",
     "éàüß",
@@ -32,13 +33,13 @@ SCRIPTS = [
     "한국어",
     "힣픽",
 ]
-# What words are not made of: E2, E3, E5, EE, EF, F0.
+# Non-word characters: E2, E3, E5, EE, EF, F0.
 WORDLESS = ["—", "”", "。", "あ", "字", "\ue000", "，", "😀"]
 BETWEEN = [" ", " ", " ", " ", "", "\n", ", ", " -", "'s ", "12", *WORDLESS]
 
 
 def word(rng: random.Random) -> str:
-    """Most of the sizes that a word within a block has."""
+    """Cover most sizes of words within a block."""
     letters = rng.choices(rng.choice(SCRIPTS), k=rng.choice([1, 2, 3, 4, 5, 6, 8, 15, 16, 20, 31, 63]))
     if rng.random() < 0.1:
         letters.insert(rng.randint(0, len(letters)), rng.choice(WORDLESS))
@@ -56,13 +57,13 @@ ENTRIES = dict(
         dict.fromkeys([bytes([value]) for value in range(256)] + [left + right for left, right in MERGES])
     )
 )
-# No merge makes these, one a word of 15 bytes, one a part of words.
+# No merge makes these entries: one is a word of 15 bytes, the other is part of words.
 ENTRIES |= {5000: " λογοςλο".encode(), 5001: "국어ᐊ".encode()}
 
 
 @cache
 def texts_and_ids(rule: str, pattern: str) -> tuple[list[str], list[list[int]]]:
-    """Texts, and their ids by the reference, which every variant must make."""
+    """Return texts and the reference IDs, which every variant must produce."""
     texts = [text_of(f"{rule} {pattern} {size}", size) for size in [1, 2, 3, 5, 8, 13, 20, 40, 100, 200]]
     texts.append(" λογοςλο 국어ᐊ λογοςλογος")
     listed = None if rule == "ranks" else MERGES
@@ -76,14 +77,14 @@ def test_texts_equal_the_reference(variant: str, rule: str, pattern: str) -> Non
     encoder = _core.TokenizerCore(ENTRIES, listed, {}, automaton_of(pattern), rule != "merges")
     texts, expected = texts_and_ids(rule, pattern)
     document = SEPARATOR.join(text.encode() for text in texts)
-    for _ in range(2):  # the second time from the cache
+    for _ in range(2):  # from the cache the second time
         tokens, offsets = encoder.encode_documents(document, SEPARATOR, 1)
         for i, text in enumerate(texts):
             assert tokens[offsets[i] : offsets[i + 1]].tolist() == expected[i], repr(text)
 
 
 def test_many_words_equal_those_one_by_one(variant: str) -> None:
-    """Enough for full batches and for a cache that grows, with pretokens encoded by themselves as what is right."""
+    """Fill whole batches and grow the cache; the expected IDs come from encoding each pretoken alone."""
     for pattern in PATTERNS:
         text = text_of("many", 4000).encode()
         encoder = _core.TokenizerCore(ENTRIES, MERGES, {}, automaton_of(pattern), False)

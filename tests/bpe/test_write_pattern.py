@@ -1,4 +1,4 @@
-"""A pattern written for tokenizers matches like the original, by tokenizers itself and by the reader."""
+"""A pattern written for tokenizers matches like the original, in tokenizers and in our reader."""
 
 from __future__ import annotations
 

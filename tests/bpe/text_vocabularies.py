@@ -1,4 +1,4 @@
-"""Small tokenizers with entries that are text, built as published ones are: tokenizer.json by name."""
+"""Small tokenizers with text entries, built like published ones: tokenizer.json by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
 def corpus(seed: int) -> list[str]:
-    """Texts of a few words."""
+    """Return texts of a few words."""
     rng = random.Random(seed)
     return [" ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for _ in range(400)]
 
@@ -36,7 +36,7 @@ def corpus(seed: int) -> list[str]:
 def trained(
     entries: int, suffix: str = "", prefix: str = "", splits: bool = False, byte_level: bool = False
 ) -> str:
-    """The tokenizer.json of a training on text with "▁" for spaces, or on its pieces between white space."""
+    """Train on text with "▁" for spaces, or on its whitespace-separated pieces, and return the tokenizer.json."""
     options: dict[str, Any] = {"end_of_word_suffix": suffix} if suffix else {}
     tokenizer = Tokenizer(models.BPE(**options))
     if byte_level:
@@ -64,7 +64,7 @@ def trained(
 
 
 def document(base: str, byte_tokens: list[str] | None = None, **parts: Any) -> dict[str, Any]:
-    """The base with entries of bytes in front of all others, and with these fields of the root and the model."""
+    """Return the base with byte entries first, and with these fields of the root and the model."""
     root: dict[str, Any] = json.loads(base)
     model = root["model"]
     if byte_tokens:
@@ -83,14 +83,14 @@ def document(base: str, byte_tokens: list[str] | None = None, **parts: Any) -> d
 
 
 def added(text: str, id_: int, **flags: bool) -> dict[str, Any]:
-    """An added token."""
+    """Return an added token."""
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     return {"id": id_, "content": text, **plain, **flags}
 
 
 @cache
 def text_vocabulary(name: str) -> str:
-    """One of NAMES."""
+    """Return the tokenizer.json of one of NAMES."""
     return json.dumps(_BUILDERS[name](), ensure_ascii=False)
 
 
@@ -108,7 +108,9 @@ def _llama(**parts: Any) -> dict[str, Any]:
 
 @cache
 def chinese_vocabulary(merges: int, unknown: str, spaces: str) -> str:
-    """The tokenizer.json of a training on Chinese and what stands between, without two of its letters and an emoji."""
+    """Train on Chinese and the characters between, without two of its letters and an emoji, and return the
+    tokenizer.json.
+    """
     tokenizer = Tokenizer(models.BPE())
     blocks = normalizers.Replace(" ", "▁")
     tokenizer.normalizer = (
@@ -170,7 +172,7 @@ def _gemma() -> dict[str, Any]:
 
 
 def _runs(**parts: Any) -> dict[str, Any]:
-    """No merge joins a line break or a tab with anything else, and each run of them is an added token."""
+    """No merge joins a line break or a tab with other characters, and each run of them is an added token."""
     root = _gemma()
     root["added_tokens"] += [
         added(character, root["model"]["vocab"][character], special=False) for character in "\n\t"
@@ -201,7 +203,7 @@ def _nul_merges() -> dict[str, Any]:
 
 
 def _random_merges() -> dict[str, Any]:
-    """Entries of a few characters that all manner of pairs make."""
+    """Entries of a few characters, made by many different pairs."""
     rng = random.Random(3)
     entries = ["<unk>", "<s>", *BYTES, *"▁abé中\n字𝄞"]
     merges: list[list[str]] = []
@@ -244,7 +246,7 @@ def _metaspace(scheme: str, split: bool) -> dict[str, Any]:
 
 
 def _few_bytes(alphabet: Iterable[str] = (), **parts: Any) -> dict[str, Any]:
-    """A byte-level vocabulary with the bytes of its corpus and these, an empty entry, and a raw key."""
+    """Return a byte-level vocabulary with the bytes of its corpus and these, an empty entry, and a raw key."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
