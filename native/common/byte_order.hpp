@@ -1,4 +1,4 @@
-// The byte order of all that is read or written as words: little-endian, that of the machines this runs on.
+// Words are read and written in little-endian order, the native order of every supported machine.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Sixteen bytes at a time by the compiler's vectors: for searches that each instruction set has in its base,
-// so that they need no variants.
+// Vectors of sixteen bytes, written with compiler extensions. Every base instruction set supports them, so
+// searches that use them need no SIMD variants.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,21 @@ inline bool is_any(ByteVector vector) {
   return (halves[0] | halves[1]) != 0;
 }
 
-// A bit for each byte's top bit, which comparisons set or clear with all others.
+// Return the top bit of each byte as a mask. A comparison sets or clears all bits of a byte.
 inline uint32_t mask_of(ByteVector vector) {
 #if defined(__SSE2__)
   return static_cast<uint32_t>(_mm_movemask_epi8(reinterpret_cast<__m128i>(vector)));
 #else
   uint64_t halves[2];
   std::memcpy(halves, &vector, sizeof halves);
-  const auto gathered = [](uint64_t half) { // each top bit to its place among the highest eight
+  const auto gathered = [](uint64_t half) { // move each top bit to its position in the highest byte
     return static_cast<uint32_t>((half >> 7 & 0x0101010101010101) * 0x0102040810204080 >> 56);
   };
   return gathered(halves[0]) | gathered(halves[1]) << 8;
 #endif
 }
 
-// The same of 64 bytes.
+// The same for 64 bytes.
 inline uint64_t mask_of(const ByteVector (&vectors)[4]) {
   uint64_t mask = 0;
   for (int i = 0; i < 4; ++i)

@@ -39,7 +39,7 @@ uint64_t merge_lanes(const uint64_t (&lanes)[4]) {
   return hash;
 }
 
-// What is left of the input after its stripes of 32 bytes, then the last mixing.
+// Hash the input that remains after the 32-byte stripes, then apply the final mix.
 uint64_t finish(uint64_t hash, const uint8_t *p, size_t left) {
   for (; left >= 8; left -= 8, p += 8)
     hash = std::rotl(hash ^ round(0, read<uint64_t>(p)), 27) * prime_1 + prime_4;
@@ -61,7 +61,7 @@ uint64_t xxh64(const uint8_t *bytes, size_t size, uint64_t seed) {
     return finish(seed + prime_5 + size, bytes, size);
   const uint8_t *p = bytes;
   size_t left = size;
-  // In locals, not in an Xxh64: the lanes stay in registers.
+  // Local variables instead of an Xxh64 keep the lanes in registers.
   uint64_t a = seed + prime_1 + prime_2, b = seed + prime_2, c = seed, d = seed - prime_1;
   for (; left >= 32; left -= 32, p += 32) {
     a = round(a, read<uint64_t>(p));

@@ -1,6 +1,6 @@
-// XXH64 of bytes, as its public specification defines it (xxhash.com, XXH64 version 0.1.1).
+// XXH64, as defined by its public specification (xxhash.com, XXH64 version 0.1.1).
 //
-// The same on every machine: the validation split of a document depends on it.
+// The hash is the same on every machine, because it decides which documents belong to the validation split.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace bpe {
 
 uint64_t xxh64(const uint8_t *bytes, size_t size, uint64_t seed);
 
-// The same of bytes that come in parts: however they are cut, digest() is xxh64 of all of them joined. Memory
-// is constant; digest() changes nothing, so it may be asked in between. One thread at a time.
+// Streaming XXH64: digest() equals xxh64 of all bytes added so far, however they were split. Memory is
+// constant. digest() does not change the state and may be called at any time. Not thread-safe.
 class Xxh64 {
 public:
   explicit Xxh64(uint64_t seed);
@@ -23,8 +23,8 @@ private:
 
   uint64_t seed_;
   uint64_t lanes_[4];
-  uint64_t size_ = 0;     // of all bytes so far
-  uint8_t held_[32] = {}; // the last size_ % 32 of them
+  uint64_t size_ = 0;     // number of bytes added so far
+  uint8_t held_[32] = {}; // the last size_ % 32 of these bytes
 };
 
 } // namespace bpe

@@ -26,7 +26,7 @@ uint64_t resident_bytes() noexcept {
   const char *const stop = text + (size > 0 ? size : 0);
   const char *const space =
       static_cast<const char *>(std::memchr(text, ' ', static_cast<size_t>(stop - text)));
-  uint64_t pages = 0; // the second number
+  uint64_t pages = 0; // the second number of the file
   if (!space || std::from_chars(space + 1, stop, pages).ec != std::errc())
     return 0;
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

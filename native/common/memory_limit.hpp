@@ -1,5 +1,5 @@
-// What the whole process may take, asked before memory is taken: a promise, where looking now and then finds
-// out only afterwards.
+// A memory limit for the whole process. It is checked before each allocation, because periodic sampling would
+// notice an excess only afterwards.
 #pragma once
 
 #include "common/page_memory.hpp"
@@ -9,41 +9,42 @@
 
 namespace bpe {
 
-// The memory that the process takes now, in bytes; 0 where the system does not say. Some microseconds.
+// Return the resident memory of the process in bytes, or 0 if the system does not report it. Takes a few
+// microseconds.
 uint64_t resident_bytes() noexcept;
 
-// Returns what malloc keeps of memory that was freed to the system, where malloc can do so.
+// Return freed memory that malloc still holds to the system, if malloc supports it.
 void trim_memory() noexcept;
 
-// From now on malloc returns all that is large to the system as soon as it is freed, where it can do so.
-// Otherwise it raises that bound to the largest block freed so far, and keeps what is below.
+// Make malloc return large blocks to the system as soon as they are freed, if it supports this. By default,
+// malloc raises the threshold for large blocks to the largest block freed so far and keeps smaller blocks.
 void return_large_memory() noexcept;
 
 class MemoryLimit {
 public:
   explicit MemoryLimit(uint64_t bytes = 0) : bytes_(bytes) {} // 0: no limit
 
-  // Throws std::bad_alloc if the process, with so many bytes more, would take more than it may. What was
-  // asked for before must have been written to by now, or be owed, or it is not seen.
+  // Throw std::bad_alloc if `more_bytes` would take the process over the limit. Earlier allocations are
+  // counted only once they have been written to or passed to owe().
   void expect(uint64_t more_bytes) const;
   bool has_room(uint64_t more_bytes) const noexcept;
 
-  // The same for memory that is written to later: expected by everyone until it is settled.
+  // Count memory that will be written later: expect() includes it until it is settled.
   void owe(uint64_t bytes) const {
     expect(bytes);
     owed_bytes_ += bytes;
   }
   void settle(uint64_t bytes) const { owed_bytes_ -= bytes < owed_bytes_ ? bytes : owed_bytes_; }
 
-  // Memory of so many bytes, all of it mapped before the next one asks, from whatever thread.
+  // Allocate `bytes` of memory and map all of it before the next caller, on any thread, is checked.
   PageMemory take(size_t bytes) const;
 
 private:
-  // Pages are larger than what was asked for, and the threads' counts of them lag behind.
+  // Margin for page rounding and for per-thread page counters that lag.
   static constexpr uint64_t spare_bytes = uint64_t{3} << 20;
 
   uint64_t bytes_;
-  mutable uint64_t owed_bytes_ = 0; // changed while no other thread asks
+  mutable uint64_t owed_bytes_ = 0; // changed only while no other thread calls expect()
 };
 
 } // namespace bpe

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-// ThreadSanitizer does not follow mremap: it takes memory moved away and mapped again by another thread for a
-// race.
+// ThreadSanitizer does not follow mremap: it reports a race when another thread maps an address that mremap
+// released.
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
 #define BPE_MAPS_PAGES 1
 #include <sys/mman.h>
@@ -20,20 +20,21 @@ namespace bpe {
 
 namespace {
 
-// Below this malloc is quicker than a system call and its page faults.
+// Below this size, malloc is faster than a system call and its page faults.
 constexpr size_t mapped_bytes_at_least = 256 << 10;
 
-const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE)); // arm64 has larger ones than 4 KiB, too
+// arm64 also has pages larger than 4 KiB
+const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 constexpr size_t huge_page_bytes = 2 << 20;
 constexpr size_t huge_bytes_at_least = 4 << 20;
 
-// What is in huge pages is whole ones, so that the system aligns it and moves it as such.
+// Memory in huge pages uses whole huge pages, so that the system can align and move them.
 size_t whole_pages(size_t bytes) {
   const size_t unit = bytes >= huge_bytes_at_least ? huge_page_bytes : page_bytes;
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Fewer page faults and misses of the page table's cache. Advice only, so a refusal is no error.
+// Huge pages cause fewer page faults and TLB misses. The call is only advice, so a refusal is not an error.
 void ask_for_huge_pages(void *data, size_t bytes) {
   if (bytes >= huge_bytes_at_least)
     (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);

@@ -1,8 +1,8 @@
-// Memory for large arrays: zeroed and mapped only where touched, in huge pages where the system has them and
-// the array is read here and there; one that is written from start to end once needs none.
+// Memory for large arrays. It is zeroed, and pages are mapped only when touched. Arrays with random access
+// use huge pages where the system has them. Arrays written once from start to end do not need them.
 //
-// Growing keeps the contents and, on Linux, copies nothing (the pages move to another address).
-// Elsewhere, and below 256 KiB, it is calloc and realloc.
+// Growing keeps the contents and copies nothing on Linux, where the pages move to another address. On other
+// systems, and below 256 KiB, PageMemory uses calloc and realloc.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,17 @@ public:
     return *this;
   }
 
-  // Contents are kept up to the smaller size; what is new is zero only where it was never mapped before.
-  // Throws std::bad_alloc and changes nothing.
+  // Resize and keep the contents up to the smaller size. Added bytes are zero only if they were never mapped
+  // before. If this throws std::bad_alloc, nothing changes.
   void resize(size_t bytes);
-  // Has the system map bytes [start, stop) for writing at once, which takes a third of the time of a fault
-  // for each page. Their contents stay. Advice only. Several threads may ask at once.
+  // Ask the system to map bytes [start, stop) for writing in one call, which takes a third of the time of one
+  // fault per page. Contents are kept. This is only advice. Thread-safe.
   void populate(size_t start, size_t stop) const noexcept;
-  // The same, done for certain; of memory that nobody writes to meanwhile.
+  // Map bytes [start, stop) even where populate is not supported. No other thread may write to them
+  // meanwhile.
   void map(size_t start, size_t stop) const noexcept;
-  // Gives the whole pages of such memory back, in any object of at least 256 KiB: what is there is lost, and
-  // may be written anew.
+  // Return the whole pages of PageMemory to the system. `data` may be any object of at least 256 KiB in it.
+  // The contents are lost, and the memory may be written again.
   static void discard(void *data, size_t bytes) noexcept;
   void *data() const { return data_; }
   size_t bytes() const { return bytes_; }

@@ -1,8 +1,7 @@
-// Asking for a cache line before it is needed.
+// Prefetch a cache line.
 //
-// GCC takes a function that does nothing but __builtin_prefetch for one without effects, and drops the calls
-// that it has not inlined by then: the tables of the counter lost theirs that way. The empty statement keeps
-// them.
+// GCC treats a function that only calls __builtin_prefetch as free of side effects and drops calls that are
+// not inlined by then, as happened to the tables of the counter. The empty asm statement keeps the calls.
 #pragma once
 
 namespace bpe {

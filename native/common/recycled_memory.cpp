@@ -12,11 +12,11 @@ namespace {
 
 struct Kept {
   std::mutex mutex;
-  std::vector<PageMemory> memories; // the oldest first
+  std::vector<PageMemory> memories; // oldest first
   size_t bytes = 0;
 };
 
-// Never destroyed: arrays may still be dropped while the process ends.
+// Never destroyed, since arrays may still be dropped while the process exits.
 Kept &kept() {
   static Kept *const the_one = new Kept;
   return *the_one;
@@ -30,7 +30,7 @@ RecycledMemory take_recycled(size_t bytes) {
   PageMemory memory;
   Kept &pool = kept();
   if (std::unique_lock lock(pool.mutex, std::try_to_lock); lock) {
-    // The largest that fits: what is asked for is an upper bound, several times what is used.
+    // Choose the largest that fits: the requested size is an upper bound, several times the size used.
     auto best = pool.memories.end();
     for (auto it = pool.memories.begin(); it != pool.memories.end(); ++it)
       if (it->bytes() <= bytes && (best == pool.memories.end() || it->bytes() > best->bytes()))
@@ -52,7 +52,7 @@ RecycledMemory take_recycled(size_t bytes) {
 void recycle(PageMemory memory) noexcept {
   if (memory.bytes() < min_recycled_bytes || memory.bytes() > max_recycled_bytes)
     return;
-  std::vector<PageMemory> oldest; // given back after the lock
+  std::vector<PageMemory> oldest; // freed after the lock is released
   Kept &pool = kept();
   const std::unique_lock lock(pool.mutex, std::try_to_lock);
   if (!lock)
@@ -66,7 +66,7 @@ void recycle(PageMemory memory) noexcept {
     }
     pool.bytes += memory.bytes();
     pool.memories.push_back(std::move(memory));
-  } catch (const std::bad_alloc &) { // not kept, then
+  } catch (const std::bad_alloc &) { // the memory is freed instead
   }
 }
 

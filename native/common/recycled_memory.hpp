@@ -1,13 +1,12 @@
-// Memory of results that were dropped, kept for the next ones.
+// A pool that keeps the memory of dropped results for new results.
 //
-// Pages new to a process are what a fresh result costs: on a virtual machine a page fault takes a good part
-// of the time in which a page of ids is encoded. So a large array's memory is kept when the array goes, and
-// the next result is written into it. At most max_recycled_bytes are kept, the oldest go first. They are not
-// marked as free to the system (MADV_FREE): where it runs under another one, the first write to each page so
-// marked costs nearly what a fresh page does.
+// Fresh pages dominate the cost of a new result: on a virtual machine, a page fault takes a large part of the
+// time needed to encode a page of IDs. The memory of a dropped array is therefore kept, and the next result
+// is written into it. At most max_recycled_bytes are kept, and the oldest are freed first. Pages are not
+// marked as free (MADV_FREE): on virtual machines, the first write to a marked page costs nearly as much as a
+// fresh page.
 //
-// Any thread may call. A call that would have to wait does without: memory is then had anew, or given back at
-// once.
+// Thread-safe. A call that would have to wait for the lock allocates new memory or frees it at once instead.
 #pragma once
 
 #include "common/page_memory.hpp"
@@ -21,15 +20,15 @@ inline constexpr size_t max_recycled_bytes = size_t{256} << 20;
 
 struct RecycledMemory {
   PageMemory memory;
-  size_t known_bytes; // from its start on, whose pages are there: not to be asked for again
+  size_t known_bytes; // leading bytes whose pages are mapped already and need no populate()
 };
 
-// At least `bytes`, with anything in it: kept memory if there is some of no more than `bytes`, grown, else
-// new. Throws std::bad_alloc.
+// Return at least `bytes` of memory with arbitrary contents: recycled memory of at most `bytes`, grown if
+// needed, or new memory. Throws std::bad_alloc.
 RecycledMemory take_recycled(size_t bytes);
 
-// Keeps the memory, all of which has been written, if it is large enough to be worth it; otherwise the system
-// gets it back.
+// Keep the memory, which must have been written completely, if it is large enough; otherwise return it to the
+// system.
 void recycle(PageMemory memory) noexcept;
 
 } // namespace bpe

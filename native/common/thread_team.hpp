@@ -1,8 +1,8 @@
-// Threads that wait for work: run() calls it once on each of them and returns when all are done. What has to
-// be done is shared out by the work itself, since there may be fewer threads than were asked for.
+// A thread pool: run() calls the work once on each thread and returns when all calls have returned. The work
+// distributes its own tasks, since there may be fewer threads than requested.
 //
-// They sleep between two runs: threads that spin are worse than none once another process takes a core. So a
-// run costs some tens of microseconds and is for work of at least ten times that.
+// Threads sleep between runs, because spinning threads are worse than none when another process needs a core.
+// A run costs tens of microseconds and should be used for at least ten times that much work.
 #pragma once
 
 #include <condition_variable>
@@ -16,12 +16,12 @@ namespace bpe {
 
 class ThreadTeam {
 public:
-  // The caller of run() is one of the threads. Fewer if no more are to be had.
+  // The thread that calls run() is one of the threads. There may be fewer if the system refuses more.
   explicit ThreadTeam(unsigned threads) {
     try {
       for (unsigned index = 1; index < threads; index++)
         others_.emplace_back([this, index] { serve(index); });
-    } catch (const std::exception &) { // no thread or no memory to be had: those that started are enough
+    } catch (const std::exception &) { // no thread or memory available: use the threads that started
     }
   }
   ~ThreadTeam() {
@@ -38,7 +38,8 @@ public:
 
   unsigned size() const { return static_cast<unsigned>(others_.size()) + 1; }
 
-  // Calls work(0) to work(size() - 1) side by side, work(0) on this thread; throws what one of them threw.
+  // Call work(0) to work(size() - 1) in parallel, with work(0) on this thread. Rethrows one of their
+  // exceptions.
   void run(const std::function<void(unsigned)> &work) {
     {
       std::lock_guard lock(mutex_);

@@ -1,9 +1,9 @@
-// Token ids written one after the other: into memory that grows and that a numpy array can take over, or into
-// memory lent by the caller.
+// A buffer of token IDs. It writes into growing memory that a numpy array can take over, or into memory
+// provided by the caller.
 //
-// A writer asks for room(n), writes through the pointer it gets, and says with set_end how far it wrote.
-// Lent memory is used again and again, so its pages are touched once; where it is too small, the buffer goes
-// on in memory of its own. That is recycled (recycled_memory.hpp).
+// A writer calls room(n), writes through the returned pointer, and calls set_end with the end of the IDs
+// written. Memory from the caller is reused, so its pages are touched once. If it is too small, the buffer
+// continues in recycled memory (recycled_memory.hpp).
 #pragma once
 
 #include "common/recycled_memory.hpp"
@@ -19,7 +19,7 @@ namespace bpe {
 class TokenBuffer {
 public:
   TokenBuffer() = default;
-  // Lent memory, which must outlive the buffer.
+  // Use memory of the caller, which must outlive the buffer.
   TokenBuffer(uint32_t *data, size_t capacity)
       : data_(data), capacity_(capacity), ready_(capacity), lent_(true) {}
   ~TokenBuffer() { recycle(std::move(memory_)); }
@@ -36,7 +36,7 @@ public:
   bool lent() const { return lent_; }
   void clear() { size_ = 0; }
 
-  // Where the next id goes; room for `count` from there on. Throws std::bad_alloc.
+  // Return where the next ID goes, with room for `count` IDs. Throws std::bad_alloc.
   uint32_t *room(size_t count) {
     if (ready_ - size_ < count)
       make_ready(count);
@@ -48,40 +48,42 @@ public:
     ++size_;
   }
 
-  // Room for `count` ids in all, at least. Address space only: untouched pages cost nothing.
+  // Reserve room for at least `count` IDs in total. This reserves address space only; untouched pages cost
+  // nothing.
   void reserve(size_t count) {
     if (count > SIZE_MAX / sizeof(uint32_t))
       throw std::bad_alloc();
     if (count > capacity_)
       resize(count);
   }
-  // The same if the system allows it; without it the buffer grows as it fills. Returns whether there is room.
+  // Like reserve, but return false if the system refuses; the buffer then grows as it fills.
   bool try_reserve(size_t count) {
     try {
       reserve(count);
       return true;
-    } catch (const std::bad_alloc &) { // limits on address space
+    } catch (const std::bad_alloc &) { // the address space is limited
       return false;
     }
   }
-  // Gives back what lies behind the last id.
+  // Release the memory after the last ID.
   void shrink() {
     if (!lent_)
       resize(std::max<size_t>(size_, 1));
   }
 
-  // Of reserved room that is not written by way of room(): ids [start, stop) are about to be. Any thread.
+  // Prepare reserved memory whose IDs [start, stop) will be written without calling room(). Thread-safe.
   void prepare(size_t start, size_t stop) const {
     memory_.populate(std::max(start, ready_) * sizeof *data_, stop * sizeof *data_);
   }
 
 private:
-  // Pages are mapped so many ids before they are needed, 64 in one call: a third of the time of a fault each.
+  // Number of IDs whose pages are mapped ahead, 64 pages per call, in a third of the time of one fault per
+  // page.
   static constexpr size_t ready_ahead = size_t{64} << 10;
 
-  // Rarely called, so kept out of the loops.
+  // Not inlined into loops, since calls are rare.
   [[gnu::noinline]] void make_ready(size_t count) {
-    if (capacity_ - size_ < count) // by half, so that few ids are copied where growing copies
+    if (capacity_ - size_ < count) // grow by half, to copy few IDs on systems where growing copies
       resize(std::max(size_ + count, capacity_ + capacity_ / 2 + 1024));
     const size_t ready = std::min(capacity_, size_ + count + ready_ahead);
     prepare(ready_, ready);
@@ -91,7 +93,7 @@ private:
     const uint32_t *const lent = lent_ ? data_ : nullptr;
     if (memory_.bytes() > 0) {
       memory_.resize(capacity * sizeof(uint32_t));
-    } else { // pages that are there need not be mapped again
+    } else { // pages already mapped need no populate()
       auto [memory, known_bytes] = take_recycled(capacity * sizeof(uint32_t));
       memory_ = std::move(memory);
       ready_ = known_bytes / sizeof(uint32_t);
@@ -113,9 +115,9 @@ private:
     std::swap(lent_, other.lent_);
   }
 
-  PageMemory memory_; // empty if lent
+  PageMemory memory_; // empty if the caller provides the memory
   uint32_t *data_ = nullptr;
-  size_t capacity_ = 0, ready_ = 0, size_ = 0; // ready_: ids for which pages are there
+  size_t capacity_ = 0, ready_ = 0, size_ = 0; // ready_: number of IDs whose pages are mapped
   bool lent_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Sixteen 32-bit lanes and their gathers. Only for sources compiled with -mavx512f -mavx512vl.
+// Sixteen 32-bit lanes with gathers. Include only in sources compiled with -mavx512f -mavx512vl.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@ namespace {
 
 struct Avx512Lanes {
   static constexpr size_t width = 16;
-  static constexpr size_t fewest = 6;      // pretokens; fewer are quicker interleaved
-  static constexpr size_t fewest_long = 3; // of more than 15 bytes; fewer are quicker one by one
+  static constexpr size_t fewest = 6;      // pretokens; fewer are faster interleaved
+  static constexpr size_t fewest_long = 3; // pretokens of more than 15 bytes; fewer are faster one by one
   using Vector = int32_t __attribute__((vector_size(64)));
   using Unsigned = uint32_t __attribute__((vector_size(64)));
 
   [[gnu::always_inline]] static inline bool any(Vector v) {
     return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
   }
-  // base[index] of each lane.
+  // Load base[index] in each lane.
   [[gnu::always_inline]] static inline Vector gather(const uint32_t *base, Vector index) {
     return (Vector)_mm512_i32gather_epi32((__m512i)index, base, 4);
   }
-  // Four bytes from base + offset on.
+  // Load four bytes from base + offset in each lane.
   [[gnu::always_inline]] static inline Vector gather_bytes(const uint8_t *base, Vector offset) {
     return (Vector)_mm512_i32gather_epi32((__m512i)offset, base, 1);
   }
-  // Sixteen bytes each of every fourth of sixteen places.
+  // Load sixteen bytes from every fourth of sixteen pointers.
   [[gnu::always_inline]] static inline Vector load_fourths(const uint8_t *const *places) {
     const auto load = [](const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); };
     __m512i all = _mm512_castsi128_si512(load(places[0]));
@@ -35,7 +35,7 @@ struct Avx512Lanes {
     all = _mm512_inserti32x4(all, load(places[8]), 2);
     return (Vector)_mm512_inserti32x4(all, load(places[12]), 3);
   }
-  // Four rows to four words a lane: of quarter q of out[j] all four are of lane 4 * q + j.
+  // Transpose four rows into four words per lane: quarter q of out[j] holds the words of lane 4 * q + j.
   [[gnu::always_inline]] static inline void transpose4x4(const Vector *rows, Vector *out) {
     const __m512i a = _mm512_unpacklo_epi32((__m512i)rows[0], (__m512i)rows[1]);
     const __m512i b = _mm512_unpacklo_epi32((__m512i)rows[2], (__m512i)rows[3]);
@@ -46,7 +46,7 @@ struct Avx512Lanes {
     out[2] = (Vector)_mm512_unpacklo_epi64(c, d);
     out[3] = (Vector)_mm512_unpackhi_epi64(c, d);
   }
-  // 64-bit words of each lane, their low and high halves apart.
+  // Load a 64-bit word per lane, and split it into its low and high half.
   [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,
                                                           Vector &high) {
     const __m512i a = _mm512_i32gather_epi64(_mm512_castsi512_si256((__m512i)index), base, 8);

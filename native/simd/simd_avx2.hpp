@@ -1,4 +1,5 @@
-// 64 bytes to masks in two 32-byte registers. Only for sources compiled with -mavx2 -mbmi -mbmi2 -mpopcnt.
+// Operations that turn 64 bytes into masks, in two 32-byte registers. Include only in sources compiled with
+// -mavx2 -mbmi -mbmi2 -mpopcnt.
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
@@ -16,14 +17,14 @@ struct Avx2Simd {
     return static_cast<uint32_t>(_mm256_movemask_epi8(a)) |
            static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(b))) << 32;
   }
-  // 0xFF where low <= byte <= high (unsigned), by shifting the range to the bottom of the signed numbers.
+  // Return 0xFF where low <= byte <= high (unsigned). Shifts the range to the bottom of the signed numbers.
   static __m256i between(__m256i v, uint8_t low, uint8_t high) {
     const __m256i shifted = _mm256_add_epi8(v, _mm256_set1_epi8(static_cast<char>(0x80 - low)));
     return _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<char>(0x80 + high - low + 1)), shifted);
   }
   static __m256i equal(__m256i v, char byte) { return _mm256_cmpeq_epi8(v, _mm256_set1_epi8(byte)); }
 
-  static constexpr int most_pages = 3, few = 8; // characters
+  static constexpr int most_pages = 3, few = 8; // number of characters
 
   // 64 bytes in two registers.
   struct Block {
@@ -49,20 +50,20 @@ struct Avx2Simd {
   }
   static __m256i pick(__m256i v, __m256i other, __m256i where) { return _mm256_blendv_epi8(v, other, where); }
 
-  // table[each byte's low six bits].
+  // Look up table[low six bits] for each byte.
   static __m256i look_up_64(const uint8_t *table, __m256i v) {
     const __m256i place = _mm256_and_si256(v, _mm256_set1_epi8(15));
     const auto part = [&](int number) {
       const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i *>(table + 16 * number));
       return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(sixteen), place);
     };
-    // A byte's bit 4 or 5 where its sign is.
+    // Move bit 4 or 5 of each byte to its sign bit.
     const __m256i odd = _mm256_slli_epi16(v, 3), upper = _mm256_slli_epi16(v, 2);
     return pick(pick(part(0), part(1), odd), pick(part(2), part(3), odd), upper);
   }
 
-  // A page of classes at a time for characters whose leads do not tell theirs, as long as they are many;
-  // where they are few, or of many pages as in Chinese, a character at a time.
+  // Classify characters that need more than their lead byte one page of classes at a time while there are
+  // many. Handle them one by one if there are few, or many pages as in Chinese text.
   static uint64_t classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *to) {
     const uint8_t *const table = classes.of_byte;
     const Block block = load_block(p);
@@ -138,7 +139,7 @@ struct Avx2Simd {
     return of_half(p) | uint64_t{of_half(p + 32)} << 32;
   }
 
-  // Whether a byte of the block is at fault with the 3 bytes before it.
+  // Return whether any byte of the block is invalid given the 3 bytes before it.
   static bool utf8_faults(const uint8_t *p) {
     __m256i faults = _mm256_setzero_si256();
     for (int half = 0; half < 64; half += 32) {
@@ -146,7 +147,7 @@ struct Avx2Simd {
       __m256i pair = lookup(utf8_tables.first_high, high_half(first));
       pair = _mm256_and_si256(pair, lookup(utf8_tables.first_low, low_half(first)));
       pair = _mm256_and_si256(pair, lookup(utf8_tables.second_high, high_half(load(p + half))));
-      // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+      // Top bit: the lead of a 3-byte sequence two bytes before, or of a 4-byte sequence three bytes before.
       const __m256i third = _mm256_subs_epu8(load(p + half - 2), _mm256_set1_epi8(0xE0 - 0x80));
       const __m256i fourth = _mm256_subs_epu8(load(p + half - 3), _mm256_set1_epi8(0xF0 - 0x80));
       const __m256i expected =
@@ -156,7 +157,7 @@ struct Avx2Simd {
     return _mm256_testz_si256(faults, faults) == 0;
   }
 
-  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  // Return the minimum of values[0, 64) and set the bit of each one that equals `value`.
   static uint32_t least_of_64(const uint32_t *values) {
     const __m256i *const v = reinterpret_cast<const __m256i *>(values);
     __m256i least = _mm256_loadu_si256(v);

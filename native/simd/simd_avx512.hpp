@@ -1,5 +1,5 @@
-// 64 bytes to masks in one register. Only for sources compiled with -mavx512f -mavx512bw -mavx512vl
-// -mavx512vbmi -mavx512vbmi2 -mbmi -mbmi2 -mpopcnt -mlzcnt.
+// Operations that turn 64 bytes into masks, in one register. Include only in sources compiled with -mavx512f
+// -mavx512bw -mavx512vl -mavx512vbmi -mavx512vbmi2 -mbmi -mbmi2 -mpopcnt -mlzcnt.
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
@@ -16,9 +16,9 @@ struct Avx512Simd {
   static __m512i set(uint8_t byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
   static constexpr int most_pages = 2;
 
-  // A page of classes at a time for characters whose leads do not tell theirs: most text has few pages.
-  // Chinese has many, and each would wait for the one before; there it is a character at a time behind the
-  // first.
+  // Classify characters that need more than their lead byte one page of classes at a time, since most text
+  // uses few pages. Chinese text uses many, and each page would wait for the previous one, so after the first
+  // page the rest are handled one character at a time.
   static uint64_t classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *to) {
     const __m512i v = load(p);
     const uint64_t high = _mm512_movepi8_mask(v);
@@ -78,13 +78,13 @@ struct Avx512Simd {
                                                           lookup(pairs.second_high, high_half(second))));
   }
 
-  // Whether a byte of the block is at fault with the 3 bytes before it.
+  // Return whether any byte of the block is invalid given the 3 bytes before it.
   static bool utf8_faults(const uint8_t *p) {
     const __m512i first = _mm512_loadu_si512(p - 1);
     __m512i pair = lookup(utf8_tables.first_high, high_half(first));
     pair = _mm512_and_si512(pair, lookup(utf8_tables.first_low, low_half(first)));
     pair = _mm512_and_si512(pair, lookup(utf8_tables.second_high, high_half(_mm512_loadu_si512(p))));
-    // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+    // Top bit: the lead of a 3-byte sequence two bytes before, or of a 4-byte sequence three bytes before.
     const __m512i third = _mm512_subs_epu8(_mm512_loadu_si512(p - 2), _mm512_set1_epi8(0xE0 - 0x80));
     const __m512i fourth = _mm512_subs_epu8(_mm512_loadu_si512(p - 3), _mm512_set1_epi8(0xF0 - 0x80));
     const __m512i expected =
@@ -92,7 +92,7 @@ struct Avx512Simd {
     return _mm512_cmpneq_epi8_mask(pair, expected) != 0;
   }
 
-  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  // Return the minimum of values[0, 64) and set the bit of each one that equals `value`.
   static uint32_t least_of_64(const uint32_t *values) {
     const __m512i a = _mm512_min_epu32(_mm512_loadu_si512(values), _mm512_loadu_si512(values + 16));
     const __m512i b = _mm512_min_epu32(_mm512_loadu_si512(values + 32), _mm512_loadu_si512(values + 48));

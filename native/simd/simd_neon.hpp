@@ -1,4 +1,5 @@
-// 64 bytes to masks in four 16-byte registers, for arm64, of whose base instruction set NEON is a part.
+// Operations that turn 64 bytes into masks, in four 16-byte registers. For arm64, whose base instruction set
+// includes NEON.
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
@@ -19,7 +20,7 @@ struct NeonSimd {
     return {{vld1q_u8(p), vld1q_u8(p + 16), vld1q_u8(p + 32), vld1q_u8(p + 48)}};
   }
 
-  // One bit for each byte for which test(v) is 0xFF; it is 0 for the others.
+  // Return a mask with one bit per byte, set where test(v) is 0xFF. test(v) must be 0 elsewhere.
   template <class Test> static uint64_t mask(const Block &block, Test test) {
     alignas(16) static constexpr uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128,
                                                         1, 2, 4, 8, 16, 32, 64, 128};
@@ -66,7 +67,7 @@ struct NeonSimd {
     return mask(met, [](uint8x16_t v) { return v; });
   }
 
-  // Whether a byte of the block is at fault with the 3 bytes before it.
+  // Return whether any byte of the block is invalid given the 3 bytes before it.
   static bool utf8_faults(const uint8_t *p) {
     const uint8x16_t first_high = vld1q_u8(utf8_tables.first_high),
                      first_low = vld1q_u8(utf8_tables.first_low),
@@ -77,7 +78,7 @@ struct NeonSimd {
       uint8x16_t pair = vqtbl1q_u8(first_high, vshrq_n_u8(first, 4));
       pair = vandq_u8(pair, vqtbl1q_u8(first_low, vandq_u8(first, vdupq_n_u8(15))));
       pair = vandq_u8(pair, vqtbl1q_u8(second_high, vshrq_n_u8(vld1q_u8(p + part), 4)));
-      // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+      // Top bit: the lead of a 3-byte sequence two bytes before, or of a 4-byte sequence three bytes before.
       const uint8x16_t third = vcgeq_u8(vld1q_u8(p + part - 2), vdupq_n_u8(0xE0));
       const uint8x16_t fourth = vcgeq_u8(vld1q_u8(p + part - 3), vdupq_n_u8(0xF0));
       const uint8x16_t expected = vandq_u8(vorrq_u8(third, fourth), vdupq_n_u8(0x80));
@@ -86,7 +87,7 @@ struct NeonSimd {
     return vmaxvq_u8(faults) != 0;
   }
 
-  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  // Return the minimum of values[0, 64) and set the bit of each one that equals `value`.
   static uint32_t least_of_64(const uint32_t *values) {
     uint32x4_t least = vld1q_u32(values);
     for (int i = 4; i < 64; i += 4)

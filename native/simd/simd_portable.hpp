@@ -1,4 +1,5 @@
-// 64 bytes to masks, eight at a time in general registers. Little-endian.
+// Operations that turn 64 bytes into masks, eight bytes at a time in general-purpose registers.
+// Little-endian.
 #pragma once
 
 #include "common/byte_order.hpp"
@@ -15,9 +16,9 @@ namespace {
 struct PortableSimd {
   static constexpr uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
 
-  // The top bits of the eight bytes, gathered into the low byte. x has no other bits set.
+  // Gather the top bits of the eight bytes into the low byte. No other bits of x may be set.
   static uint64_t gather(uint64_t x) { return (x * 0x0002040810204081) >> 56; }
-  // Top bit of each byte of v (all < 0x80) that lies in [low, high].
+  // Set the top bit of each byte of v (all < 0x80) in the range [low, high].
   static uint64_t between(uint64_t v, uint8_t low, uint8_t high) {
     return (v + ones * (0x80u - low)) & ~(v + ones * (0x7Fu - high)) & tops;
   }
@@ -61,9 +62,9 @@ struct PortableSimd {
     return met;
   }
 
-  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  // Return the minimum of values[0, 64) and set the bit of each one that equals `value`.
   static uint32_t least_of_64(const uint32_t *values) {
-    int32_t least[8]; // signed: plain SSE2 compares nothing else
+    int32_t least[8]; // signed: plain SSE2 has no unsigned comparison
     for (int i = 0; i < 8; ++i)
       least[i] = static_cast<int32_t>(values[i]);
     for (int i = 8; i < 64; i += 8)

@@ -1,7 +1,7 @@
-// The loops that are built once for each instruction set, and which of them runs on this machine.
+// Loops that are compiled once per instruction set, and the choice of the variant for this machine.
 //
-// Each variant is a source of its own, compiled with its own flags, in which everything has internal linkage:
-// a function shared with other sources might be kept in its AVX form and run on a machine without AVX.
+// Each variant is one source with its own compiler flags, in which everything has internal linkage.
+// Otherwise, the linker might keep the AVX version of a shared function and run it on a machine without AVX.
 #pragma once
 
 #include "cache/key_walk.hpp"
@@ -19,7 +19,7 @@
 
 namespace bpe {
 
-constexpr size_t block_bytes = 64; // what a variant works on at a time
+constexpr size_t block_bytes = 64; // bytes that a variant processes per step
 
 struct SimdVariant {
   const char *name;
@@ -27,12 +27,12 @@ struct SimdVariant {
   WalkKeys walk_keys;
   WalkCharacters walk_characters;
 
-  // The end of a part of text[0, size), not empty, that is valid UTF-8 and ends with a character: `size`, or
-  // block_bytes or so short of the first fault. Null: none.
+  // Return the end of a prefix of the non-empty text[0, size) that is valid UTF-8 and ends with a complete
+  // character: `size`, or about block_bytes before the first error. May be null.
   size_t (*valid_prefix)(const uint8_t *text, size_t size);
 
-  // The first place of text[start, size), not empty, that has a pair, a zero byte behind the text counted; or
-  // `size`.
+  // Return the first offset in the non-empty text[start, size) of a pair of first bytes, or `size`. A zero
+  // byte is assumed after the text.
   size_t (*find_first_two)(const FirstTwoBytes &pairs, const uint8_t *text, size_t start, size_t size);
 
   // The same for a character of a set; see character_set.hpp.
@@ -45,14 +45,15 @@ struct SimdVariant {
   MergeLongPretokens merge_long_pretokens;
 };
 
-// The best variant of this machine, or the one chosen. Any thread.
+// Return the chosen variant, or the best one for this machine. Thread-safe.
 const SimdVariant &simd_variant();
-// Names of those this machine can run, best first; "portable" is always the last.
+// Return the variants that this machine can run, best first. "portable" is always last.
 std::vector<std::string> simd_variant_names();
-// Applies to what is constructed afterwards. std::invalid_argument naming the value and what can run here.
+// Choose the variant for objects constructed from now on. Throws std::invalid_argument with the name and the
+// available variants.
 void choose_simd_variant(const std::string &name);
 
-// Each in its own source; the getters are plain code, so they may be called on any machine.
+// Defined in one source each. The getters are plain code, so they are safe to call on any machine.
 extern const SimdVariant portable_variant;
 extern const SimdVariant avx2_variant;
 extern const SimdVariant avx512_variant;

@@ -1,4 +1,4 @@
-// What the source of a SIMD variant hands out: every loop, built with that variant's operations.
+// The functions that a SIMD variant exports: every loop, compiled with the operations of that variant.
 #pragma once
 
 #include "cache/walk_keys.hpp"

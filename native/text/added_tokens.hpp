@@ -1,6 +1,6 @@
-// A tokenizer's added tokens in the two passes in which they are found: those that are not normalized in the
-// text as it is, the others in the normalized text between those. Without a normalizer both passes see the
-// same text.
+// The added tokens of a tokenizer, found in two passes. The first pass finds tokens that are not normalized
+// in the original text. The second finds the other tokens in the normalized text between those. Without a
+// normalizer both passes use the same text.
 #pragma once
 
 #include "text/special_tokens.hpp"
@@ -15,8 +15,8 @@ namespace bpe {
 class AddedTokens {
 public:
   AddedTokens() = default;
-  // contents: what ids decode to. raw, normalized: what is searched for in each pass. Throws as SpecialTokens
-  // does.
+  // contents: the tokens as decoded. raw, normalized: the tokens to find in each pass. Throws like
+  // SpecialTokens.
   AddedTokens(std::vector<SpecialToken> contents, std::vector<SpecialToken> raw,
               std::vector<SpecialToken> normalized)
       : contents_(std::move(contents)), raw_(std::move(raw)), normalized_(std::move(normalized)) {}
@@ -25,12 +25,12 @@ public:
   const SpecialTokens &raw() const { return raw_; }
   const SpecialTokens &normalized() const { return normalized_; }
 
-  // Whether one holds this text; those that do can't lie in a text without it.
+  // Return whether any token contains `text`. A text without `text` cannot contain such a token.
   bool any_holds(std::string_view text) const { return holds(raw_, text) || holds(normalized_, text); }
   AddedTokens without(std::string_view text) const {
     return {{}, not_holding(raw_, text), not_holding(normalized_, text)};
   }
-  // Those with these values, in both passes.
+  // Return only the tokens with these values, in both passes.
   AddedTokens only(const std::vector<uint32_t> &values) const {
     const auto chosen = [&](const SpecialTokens &tokens) {
       std::vector<SpecialToken> left;
@@ -44,7 +44,7 @@ public:
   bool stands_across(const uint8_t *text, size_t size, size_t place) const {
     return raw_.stands_across(text, size, place) || normalized_.stands_across(text, size, place);
   }
-  // Whether one stands before the place, as if it were found there.
+  // Return whether a token may end at `place`, checked as if the search found it there.
   bool may_end_at(std::string_view text, size_t place) const {
     const auto ends = [&](const SpecialToken &token) { return text.substr(0, place).ends_with(token.text); };
     return std::ranges::any_of(raw_.tokens(), ends) || std::ranges::any_of(normalized_.tokens(), ends);

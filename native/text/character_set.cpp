@@ -9,7 +9,7 @@ namespace bpe {
 
 CharacterSet::CharacterSet(const std::vector<uint32_t> &code_points) {
   std::string texts;
-  texts.reserve(4 * code_points.size()); // so that what is there stays
+  texts.reserve(4 * code_points.size()); // string_views into it must stay valid
   std::vector<std::string_view> characters;
   for (const uint32_t c : code_points) {
     char bytes[4];

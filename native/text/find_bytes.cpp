@@ -12,11 +12,11 @@ size_t find_bytes(const uint8_t *text, size_t size, size_t start, std::string_vi
   const size_t length = needle.size();
   if (size < length || start > size - length)
     return size;
-  const size_t stop = size - length + 1; // of the places where it can start
+  const size_t stop = size - length + 1; // end of the possible start offsets
   const uint8_t first = static_cast<uint8_t>(needle.front()), last = static_cast<uint8_t>(needle.back());
   const auto matches = [&](size_t place) { return std::memcmp(text + place, needle.data(), length) == 0; };
   size_t place = start;
-  // The search is what touches the text first, and processors fetch ahead of their own within a page only.
+  // The search is usually the first to touch the text, and hardware prefetching stops at page boundaries.
   constexpr size_t bytes_ahead = 2048;
   for (; place + 64 <= stop; place += 64) {
     const uint8_t *const p = text + place;

@@ -1,4 +1,4 @@
-// Where a byte string next occurs in a text: the search for separators and special tokens.
+// Find a byte string in a text. Used for separators and special tokens.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace bpe {
 
-// The first position >= start at which needle lies whole within text[0, size), or `size`. needle is not
-// empty. Compares first and last byte sixteen places at a time: several GB/s unless both are common together.
+// Return the first offset >= start of a complete `needle` in text[0, size), or `size`. `needle` must not be
+// empty. Compares the first and last byte at sixteen offsets at a time: several GB/s unless both are frequent
+// together.
 size_t find_bytes(const uint8_t *text, size_t size, size_t start, std::string_view needle);
 
-// Calls row(start, stop) for each document of the text; one more than there are separators.
+// Call row(start, stop) for each document of the text: one more than there are separators.
 template <class Row>
 void for_each_document(const uint8_t *text, size_t size, std::string_view separator, const Row &row) {
   if (separator.empty())

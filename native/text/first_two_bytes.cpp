@@ -14,8 +14,8 @@ FirstTwoBytes::FirstTwoBytes(const std::vector<std::string_view> &tokens) {
     for (unsigned second = 0; token.size() == 1 && second < 256; ++second)
       pairs.insert(first | second);
   }
-  // Pairs that differ in the last four bits alone are a group that no other pair looks like, and else those
-  // of one first byte. Neighbours share a bit where there are more than eight.
+  // Pairs that differ only in the last four bits form a group without false positives. If there are too many
+  // such groups, pairs are grouped by first byte. With more than eight groups, neighbours share a bit.
   constexpr size_t most_groups = 8;
   const auto groups_by = [&](unsigned bits) {
     std::set<unsigned> groups;

@@ -1,8 +1,8 @@
-// Pairs of bytes that tokens begin with, and whether a place in a text has one: 64 places at a time.
+// The pairs of bytes that tokens start with, and a search for them in a text, 64 offsets at a time.
 //
-// After Hyperscan's search for several short strings (Wang et al., NSDI 2019): each of the two bytes is
-// looked up by halves in tables of 16 entries, whose bits stand for groups of pairs. A group may be met where
-// all four look-ups have its bit. Other pairs can look so too, so what is met is looked up in `allowed`.
+// Based on Hyperscan's search for several short strings (Wang et al., NSDI 2019): each half of the two bytes
+// is looked up in a table of 16 entries, whose bits represent groups of pairs. A group may match where all
+// four look-ups have its bit. Other pairs can match by accident, so matches are checked in `allowed`.
 #pragma once
 
 #include "common/prefetch.hpp"
@@ -16,14 +16,14 @@
 
 namespace bpe {
 
-// Without functions that are inline: it is read by code for several instruction sets.
+// Has no inline functions, because sources for several instruction sets include it.
 struct FirstTwoBytes {
   FirstTwoBytes() = default;
-  // A token of one byte has all pairs that begin with it. None is empty.
+  // A one-byte token allows every pair that starts with it. Tokens must not be empty.
   explicit FirstTwoBytes(const std::vector<std::string_view> &tokens);
 
   alignas(16) uint8_t first_low[16] = {}, first_high[16] = {}, second_low[16] = {}, second_high[16] = {};
-  uint64_t allowed[1024] = {}; // a bit for each pair, first byte first
+  uint64_t allowed[1024] = {}; // one bit per pair, indexed by first byte, then second
 };
 
 namespace {
@@ -33,8 +33,8 @@ inline bool has_first_two(const FirstTwoBytes &pairs, const uint8_t *place) {
   return (pairs.allowed[pair / 64] >> pair % 64 & 1) != 0;
 }
 
-// The first place of text[start, size) that has a pair, or whose last byte begins one, and is_wanted, a
-// pointer to two bytes at least; `size` if there is none.
+// Return the first offset in text[start, size) that has an allowed pair (or whose last byte starts one) and
+// satisfies is_wanted, which gets a pointer to at least two bytes. Returns `size` if there is none.
 template <class Simd, class IsWanted>
 [[gnu::always_inline]] inline size_t find_by_first_two(const FirstTwoBytes &pairs, const uint8_t *text,
                                                        size_t start, size_t size, IsWanted is_wanted) {
@@ -51,7 +51,7 @@ template <class Simd, class IsWanted>
     if (const size_t place = first_of(text + start); place < bytes_at_once)
       return start + place;
   }
-  // The last places have zeros behind them. A copy of a known size is no loop.
+  // The last bytes are copied and padded with zeros. A copy of constant size compiles to no loop.
   constexpr size_t last_bytes = bytes_at_once + 1;
   uint8_t last[2 * last_bytes] = {};
   const size_t left = size - start;

@@ -28,12 +28,12 @@ SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::mo
   first_two_ = FirstTwoBytes(texts);
 }
 
-// The first place from `place` <= size on at which a token may start, or size.
+// Return the first offset >= `place` at which a token may start, or `size`. place <= size.
 size_t SpecialTokens::next_start(const uint8_t *text, size_t size, size_t place) const {
   return place == size ? size : simd_variant().find_first_two(first_two_, text, place, size);
 }
 
-// The longest token at place_.
+// Return the longest token at place_.
 uint32_t SpecialTokens::Search::longest_here() {
   constexpr size_t block_bytes = 1 << 16;
   if (tokens_.longest_ <= short_bytes)
@@ -46,7 +46,7 @@ uint32_t SpecialTokens::Search::longest_here() {
   return longest_[place_ - block_start_];
 }
 
-// Which token stands at the next place that has one, which place_ becomes; no_token if none is left.
+// Advance place_ to the next token and return it, or no_token if none is left.
 uint32_t SpecialTokens::Search::next_occurrence() {
   if (tokens_.empty())
     return TokenTrie::no_token;
@@ -82,7 +82,7 @@ bool SpecialTokens::Search::is_beside_word(size_t start, size_t stop) const {
          (stop < size_ && is_word_character(read_char(text_ + stop, text_ + size_).code_point));
 }
 
-// The start of the whitespace that ends at `start`, not before what the last match took.
+// Return the start of the whitespace that ends at `start`, excluding the last match.
 size_t SpecialTokens::Search::space_before(size_t start) const {
   while (start > taken_) {
     size_t before = start - 1;
@@ -95,7 +95,7 @@ size_t SpecialTokens::Search::space_before(size_t start) const {
   return start;
 }
 
-// The end of the whitespace that begins at `stop`.
+// Return the end of the whitespace that starts at `stop`.
 size_t SpecialTokens::Search::space_behind(size_t stop) {
   if (stop < spaces_start_ || stop > spaces_stop_)
     spaces_start_ = spaces_stop_ = stop;
@@ -115,7 +115,7 @@ SpecialTokens::Match SpecialTokens::find(const uint8_t *text, size_t size, size_
 bool SpecialTokens::stands_across(const uint8_t *text, size_t size, size_t place) const {
   if (tokens_.empty())
     return false;
-  // An occurrence that begins before `last` and ends behind `first` would make a difference.
+  // Only an occurrence that starts before `last` and ends after `first` matters.
   size_t first = place, last = place;
   if (looks_around_) {
     Search around(*this, text, std::min(size, place + most_spaces), place - std::min(place, most_spaces));

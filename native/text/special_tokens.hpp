@@ -1,12 +1,11 @@
-// Special tokens in a text: leftmost first, of those at one place the longest, not overlapping.
+// Find special tokens in a text: the leftmost match first, the longest of those at one offset, no overlaps.
 //
-// As Hugging Face's added tokens, one may be no token beside a word (single_word) or take the whitespace
-// before and behind it with it (lstrip, rstrip). That is decided after the search: a token that is refused
-// hides what it overlaps all the same, and whitespace that one takes may hold others, which are found too.
+// As in Hugging Face's added tokens, a token may be rejected next to a word (single_word) or include the
+// whitespace before and after it (lstrip, rstrip). Both are decided after the search. A rejected token still
+// hides the tokens it overlaps. Whitespace included in a match may contain tokens, which are found too.
 //
-// Places where none can start are passed over by their first two bytes. Linear in the text whatever the
-// tokens are: long ones are looked for at all places of a block at once. Immutable, so any number of threads
-// may search.
+// The search skips offsets where no token can start by their first two bytes. It takes linear time for any
+// tokens: long tokens are matched at all offsets of a block at once. Immutable and thread-safe.
 #pragma once
 
 #include "text/first_two_bytes.hpp"
@@ -22,7 +21,7 @@ namespace bpe {
 
 struct SpecialToken {
   std::string text;
-  uint32_t value; // an id, or whatever the caller wants back; not no_special
+  uint32_t value; // an ID or any value that the caller chooses, except no_special
   bool lstrip = false, rstrip = false, single_word = false;
 };
 
@@ -30,44 +29,44 @@ inline constexpr uint32_t no_special = UINT32_MAX;
 
 class SpecialTokens {
 public:
-  // What stands between the last match's stop and this one's start is text. Whitespace that two tokens take
-  // can make a stop fall behind the last one, and a match empty: that is a token no more.
+  // The text between two matches is ordinary text. If two tokens include the same whitespace, a match can end
+  // before the previous one and be empty. It then counts as no token.
   struct Match {
-    size_t start, stop; // the text's size if there is none
-    uint32_t value;     // what was given with the token, or no_special
+    size_t start, stop; // the size of the text if there is no match
+    uint32_t value;     // value of the token, or no_special
   };
   class Search;
 
   SpecialTokens() : SpecialTokens(std::vector<SpecialToken>()) {}
-  // Throws std::invalid_argument for an empty token or one given twice.
+  // Throws std::invalid_argument for an empty or duplicate token.
   explicit SpecialTokens(std::vector<SpecialToken> tokens);
 
   bool empty() const { return tokens_.empty(); }
   const std::vector<SpecialToken> &tokens() const { return tokens_; }
-  // Whether none has a flag: then each is found by its bytes alone.
+  // Return whether no token has flags, so that each is found by its bytes alone.
   bool plain() const { return !looks_around_; }
-  // The first match in text[start, size).
+  // Return the first match in text[start, size).
   Match find(const uint8_t *text, size_t size, size_t start) const;
-  // Whether a token begins before `place` and ends behind it, or looks over it: if none does, the parts
-  // before and behind it may be searched apart.
+  // Return whether a token starts before `place` and ends after it, or inspects text across it. If none does,
+  // the text before and after `place` may be searched separately.
   bool stands_across(const uint8_t *text, size_t size, size_t place) const;
-  // So many bytes behind a place decide it, whatever follows them.
+  // Number of bytes after an offset that decide the matches there.
   size_t reach() const { return longest_ + (looks_around_ ? most_spaces + 4 : 0); }
 
 private:
   size_t next_start(const uint8_t *text, size_t size, size_t place) const;
 
-  // Up to here a walk of the trie at each place costs less than a look at all places.
+  // Up to this length, walking the trie at each offset is faster than matching at all offsets at once.
   static constexpr size_t short_bytes = 128;
-  static constexpr size_t most_spaces = 1 << 10; // bytes beside a place that are looked at
+  static constexpr size_t most_spaces = 1 << 10; // inspected on each side of a token
   std::vector<SpecialToken> tokens_;
-  TokenTrie trie_;            // reversed where a token has more than short_bytes
-  size_t longest_ = 1;        // bytes of a token
-  bool looks_around_ = false; // at what stands beside a token
+  TokenTrie trie_;            // reversed if a token is longer than short_bytes
+  size_t longest_ = 1;        // length of the longest token
+  bool looks_around_ = false; // whether a token depends on the text around it
   FirstTwoBytes first_two_;
 };
 
-// The matches in a text, one after the other.
+// Iterates over the matches in a text.
 class SpecialTokens::Search {
 public:
   Search(const SpecialTokens &tokens, const uint8_t *text, size_t size, size_t start = 0)
@@ -85,9 +84,9 @@ private:
   const SpecialTokens &tokens_;
   const uint8_t *text_;
   size_t size_, place_;
-  size_t taken_;                              // the stop of the last match
-  size_t spaces_start_ = 0, spaces_stop_ = 0; // whitespace that was looked at
-  size_t block_start_ = 0, block_stop_ = 0;   // of the longest tokens at each place
+  size_t taken_;                              // end of the last match
+  size_t spaces_start_ = 0, spaces_stop_ = 0; // whitespace already scanned
+  size_t block_start_ = 0, block_stop_ = 0;   // block for which the longest tokens are known
   std::vector<uint32_t> longest_;
 };
 

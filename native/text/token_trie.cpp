@@ -22,7 +22,7 @@ TokenTrie::TokenTrie(const std::vector<std::string_view> &tokens, bool reversed)
   for (const std::string_view token : tokens)
     longest_ = std::max(longest_, token.size());
 
-  // Nodes in the order of their depths, each with the run of `order` that it begins.
+  // Nodes ordered by depth, each with its range in `order`.
   struct Run {
     uint32_t first, last;
     size_t depth;

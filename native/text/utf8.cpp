@@ -8,8 +8,8 @@ namespace bpe {
 
 namespace {
 
-// Length of the valid sequence at p, which is not ASCII; 0 if it is cut or wrong. Table 3-7 of the Unicode
-// standard.
+// Return the length of the valid non-ASCII sequence at p, or 0 if it is truncated or invalid. See table 3-7
+// of the Unicode standard.
 size_t sequence_length(const uint8_t *p, size_t rest) {
   const uint8_t lead = p[0];
   const auto continues = [&](size_t i) { return i < rest && (p[i] & 0xC0) == 0x80; };

@@ -1,4 +1,4 @@
-// UTF-8: finding the first byte that breaks it, reading one character and writing one.
+// UTF-8: validate text, read a character, and write a character.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace bpe {
 
-// The offset of the first byte that is not part of a valid sequence (as CPython's UnicodeDecodeError.start
-// gives it: the lead byte of a cut or wrong sequence), or `size`. Reads [text, text + size) only.
+// Return the offset of the first invalid sequence, or `size`. The offset is that of the lead byte of a
+// truncated or invalid sequence, like CPython's UnicodeDecodeError.start. Reads [text, text + size) only.
 size_t validate_utf8(const uint8_t *text, size_t size);
 
 static inline const uint8_t *bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t *>(text.data());
 }
 
-// Whether a byte is within a character, not its first; of valid text. static: as read_char.
+// Return whether a byte of valid text continues a character. static for the same reason as read_char.
 static inline bool continues_character(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
 }
@@ -25,9 +25,9 @@ struct Char {
   uint32_t length; // bytes, 1 to 4
 };
 
-// The character at p < stop. The text must be valid UTF-8; if it isn't the answer is arbitrary, but nothing
-// at or after `stop` is read and 1 <= length <= stop - p and code_point <= 0x10FFFF hold. static: sources
-// compiled for different instruction sets must not share one copy.
+// Return the character at p < stop. The text must be valid UTF-8. For invalid text the result is arbitrary,
+// but nothing at or after `stop` is read, and 1 <= length <= stop - p and code_point <= 0x10FFFF hold.
+// static, because sources compiled for different instruction sets must not share one copy.
 static inline Char read_char(const uint8_t *p, const uint8_t *stop) {
   const uint32_t lead = p[0];
   const size_t rest = static_cast<size_t>(stop - p);
@@ -45,8 +45,8 @@ static inline Char read_char(const uint8_t *p, const uint8_t *stop) {
   return {code_point <= 0x10FFFF ? code_point : 0xFFFD, 4};
 }
 
-// The character as one to four bytes at `out`; how many. Surrogates give three bytes that are no UTF-8.
-// static: as above.
+// Write the character to `out` and return its length of 1 to 4 bytes. Surrogates produce three bytes that are
+// not valid UTF-8. static for the same reason as read_char.
 static inline size_t write_utf8(uint32_t code_point, uint8_t *out) {
   const auto last_bits = [&](unsigned shift) {
     return static_cast<uint8_t>(0x80 | (code_point >> shift & 63));

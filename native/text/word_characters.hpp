@@ -1,4 +1,4 @@
-// The characters that added tokens ask for beside them: `\w` and `\s` of Rust's regex crate, Unicode 16.0.
+// Character classes that added tokens check around them: `\w` and `\s` of Rust's regex crate, Unicode 16.0.
 #pragma once
 
 #include <cstdint>
