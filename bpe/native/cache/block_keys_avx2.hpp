@@ -1,8 +1,8 @@
-// Keys of the up to sixteen pretokens of a block, four at a time. Only for sources compiled for
-// simd_avx2.hpp.
+// Compute the keys of up to sixteen pretokens of a block, four at a time. Include only in sources compiled
+// for simd_avx2.hpp.
 //
-// Sixteen are made, however many there are, and no branch asks for a pretoken's size: which are too long for
-// a key is told by the block's mask.
+// Always computes sixteen keys and never branches on the size of a pretoken: the mask of the block shows
+// which pretokens are too long for a key.
 #pragma once
 
 #include "cache/walk_keys.hpp"
@@ -12,8 +12,8 @@
 namespace bpe {
 namespace {
 
-// For a pretoken's size: which of sixteen loaded bytes are its own, and the length in its place; all zero for
-// one that is too long.
+// Per pretoken size: a mask of the bytes of the pretoken among sixteen loaded bytes, with the length in its
+// position; all zero if the pretoken is too long.
 struct alignas(32) KeyBytes {
   uint8_t own[16], length[16];
 };
@@ -30,25 +30,25 @@ constexpr auto key_bytes = [] {
 }();
 
 struct Avx2BlockKeys {
-  static constexpr size_t reads = 64 + 16; // from p on
+  static constexpr size_t reads = 64 + 16; // bytes read from p
 
   static __m128i load(const void *from) { return _mm_loadu_si128(static_cast<const __m128i *>(from)); }
 
-  // The products of a key's quarters.
+  // Return the products of the quarters of a key.
   static __m128i products(__m128i key) {
     const __m128i salted = _mm_add_epi32(key, load(CacheKey::salts));
     return _mm_mul_epu32(salted, _mm_srli_epi64(salted, 32));
   }
-  // The sums of two keys' products, each folded into the lower half of its lane.
+  // Sum the products of each of two keys and fold the sums into the lower half of their lanes.
   static __m128i folded(__m128i products, __m128i next_products) {
     const __m128i sums = _mm_add_epi64(_mm_unpacklo_epi64(products, next_products),
                                        _mm_unpackhi_epi64(products, next_products));
     return _mm_xor_si128(sums, _mm_srli_epi64(sums, 32));
   }
 
-  // Boundaries where a pretoken of more than CacheKey::max_bytes ends.
+  // Return the boundaries where a pretoken of more than CacheKey::max_bytes ends.
   static uint64_t ends_of_long(uint64_t boundaries) {
-    uint64_t near = boundaries | 1; // less than max_bytes behind a start
+    uint64_t near = boundaries | 1; // less than max_bytes after a start
     near |= near << 1;
     near |= near << 2;
     near |= near << 4;
@@ -67,7 +67,7 @@ struct Avx2BlockKeys {
     for (unsigned i = 0; i < walk_step; i += 4) {
       __m128i product[4];
       for (unsigned k = 0; k < 4; ++k) {
-        const uint64_t end = _tzcnt_u64(rest); // 64 behind the last: what is made of it is written over
+        const uint64_t end = _tzcnt_u64(rest); // 64 after the last: the resulting key is overwritten
         rest = _blsr_u64(rest);
         const KeyBytes &bytes = key_bytes.of[end - start];
         const __m128i key = _mm_or_si128(_mm_and_si128(load(p + start), load(bytes.own)), load(bytes.length));

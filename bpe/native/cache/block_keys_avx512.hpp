@@ -1,8 +1,8 @@
-// Keys of the up to sixteen pretokens of a block, from the 64 bytes in a register. Only for sources compiled
-// for simd_avx512.hpp.
+// Compute the keys of up to sixteen pretokens of a block of 64 bytes in a register. Include only in sources
+// compiled for simd_avx512.hpp.
 //
-// Byte permutations take four pretokens at a time to their places in a register of keys: no load a pretoken,
-// and no bytes behind the block are needed.
+// Byte permutations move four pretokens at a time to their positions in a register of keys. This avoids a
+// load per pretoken and reads no bytes after the block.
 #pragma once
 
 #include "cache/walk_keys.hpp"
@@ -13,9 +13,9 @@ namespace bpe {
 namespace {
 
 struct BlockKeyConstants {
-  alignas(64) uint8_t pretoken_of[4][64]; // for each four pretokens: which one a byte of their keys is of
-  alignas(64) uint8_t place[64];          // of a byte in its key
-  alignas(64) uint8_t own_place[64];      // the same; the last, which is the length's, is never the text's
+  alignas(64) uint8_t pretoken_of[4][64]; // per group of four pretokens: the pretoken of each key byte
+  alignas(64) uint8_t place[64];          // index of each byte in its key
+  alignas(64) uint8_t own_place[64];      // the same; the last byte holds the length, never text
   alignas(64) uint8_t numbers[64];
   alignas(64) uint32_t order[16]; // of hashes
 };
@@ -28,7 +28,7 @@ constexpr BlockKeyConstants block_key_constants = [] {
     constants.own_place[byte] = byte % 16 == 15 ? 255 : static_cast<uint8_t>(byte % 16);
     constants.numbers[byte] = static_cast<uint8_t>(byte);
   }
-  // Of fours 0 and 1, then of 2 and 3: the two sums of a lane's key side by side, as the interleaving left
+  // For groups 0 and 1, then 2 and 3: the two sums of the key of a lane, adjacent, as the interleaving leaves
   // them.
   for (uint32_t i = 0; i < 16; ++i)
     constants.order[i] = i / 8 * 16 + i % 4 * 4 + i / 4 % 2 * 2;
@@ -38,14 +38,14 @@ constexpr BlockKeyConstants block_key_constants = [] {
 struct Avx512BlockKeys {
   static __m512i constant(const void *of) { return _mm512_load_si512(of); }
 
-  // The products of four keys' quarters, two a key.
+  // Return the products of the quarters of four keys, two per key.
   static __m512i products(__m512i keys) {
     const __m512i salts =
         _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i *>(CacheKey::salts)));
     const __m512i salted = _mm512_add_epi32(keys, salts);
     return _mm512_mul_epu32(salted, _mm512_srli_epi64(salted, 32));
   }
-  // The hashes of eight keys out of the products of two fours, in the lower half of each lane of 64 bits.
+  // Fold the products of two groups of four keys into eight hashes, in the lower half of each 64-bit lane.
   static __m512i folded(__m512i products, __m512i next_products) {
     const __m512i sums = _mm512_add_epi64(_mm512_unpacklo_epi64(products, next_products),
                                           _mm512_unpackhi_epi64(products, next_products));

@@ -1,4 +1,4 @@
-// The contract of the walk that makes cache keys straight from a window of text (walk_keys.hpp).
+// The contract of the function that computes cache keys directly from a window of text (walk_keys.hpp).
 #pragma once
 
 #include "cache/cache_key.hpp"
@@ -9,27 +9,26 @@
 
 namespace bpe {
 
-// At most so many pretokens are taken from 64 bytes: what the vectors of AVX-512 make at a time.
+// Maximum number of pretokens processed per 64 bytes: as many as AVX-512 vectors handle at once.
 constexpr size_t walk_step = 16;
 
-// What the walk fills, by item; there must be room for walk_step items from `count` on.
+// Output arrays, indexed by item. They must have room for walk_step items after `count`.
 struct WalkedKeys {
-  size_t count, room; // items there are and may be; up to `room` all of these are written
+  size_t count, room; // number of items, and the maximum; all entries up to `room` may be written
   CacheKey *keys;
   uint32_t *hashes;
-  // Of pretokens of more than CacheKey::max_bytes: place and size. Their keys and hashes are left to the
-  // caller.
+  // Offset and size of pretokens longer than CacheKey::max_bytes. The caller computes their keys and hashes.
   const uint8_t **bytes;
   uint32_t *values;
-  uint8_t *long_items; // which they are
+  uint8_t *long_items; // indices of these pretokens
   size_t long_count;
 };
 
-// Makes keys of the pretokens of a window from `offset` on, while there is room for walk_step more. `offset`
-// moves to the end of the last. Stops before a pretoken that is not looked up whole (with characters that
-// words are not made of: of more than 15 bytes, or of more than 3 that begin with one of three bytes), and
-// before one that does not end within 64 bytes. Returns whether it stopped so. Bytes up to `readable` >= the
-// window's end may be read.
+// Compute keys of the pretokens of a window from `offset` while there is room for walk_step more, and advance
+// `offset` to the end of the last one. Stops before a pretoken that is not looked up whole and before one
+// that does not end within 64 bytes, and returns whether it stopped for one of these reasons. Pretokens with
+// characters outside words are not looked up whole if they have more than 15 bytes, or more than 3 and start
+// with a three-byte character. Bytes up to `readable`, at or after the end of the window, may be read.
 using WalkKeys = bool (*)(const WindowView &window, size_t &offset, const uint8_t *readable, WalkedKeys &out);
 
 } // namespace bpe

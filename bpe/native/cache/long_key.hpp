@@ -1,7 +1,7 @@
-// Pretokens of more than 15 bytes in the cache: the key they are found by, and whether the bytes are theirs.
+// Keys of pretokens of more than 15 bytes, and the comparison of their bytes.
 //
-// Both go through whole registers to the end, without a branch on what they saw: long pretokens are few, but
-// hold many of a text's ids, and nearly all of them are hits.
+// Both functions process whole registers to the end without data-dependent branches. Long pretokens are few
+// but produce many of the IDs of a text, and nearly all of them are cache hits.
 #pragma once
 
 #include "cache/cache_key.hpp"
@@ -12,8 +12,8 @@
 
 namespace bpe {
 
-// 16 <= size <= CacheKey::max_long_bytes. Sixteen bytes are multiplied with each other; the products, which
-// do not wait for one another, are added up, both halves apart.
+// 16 <= size <= CacheKey::max_long_bytes. Each sixteen bytes are multiplied with each other. The independent
+// products are added, each half separately.
 inline CacheKey long_key(const uint8_t *bytes, size_t size) {
   constexpr uint64_t salts[2] = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F};
   uint64_t low = 0, high = 0, salt = size * salts[1];
@@ -28,8 +28,9 @@ inline CacheKey long_key(const uint8_t *bytes, size_t size) {
   };
   for (size_t place = 0; place + 16 < size; place += 16)
     add(place);
-  add(size - 16); // some bytes a second time
-  // The upper bits of a product's lower half and the lower ones of its upper half know most.
+  add(size - 16); // overlaps the bytes before
+  // The upper bits of a product's lower half and the lower bits of its upper half depend on the most input
+  // bits.
   constexpr uint64_t hash_bits = (~uint64_t{0} >> 8) & ~((uint64_t{1} << CacheKey::long_size_bits) - 1);
   return {low ^ high << 32, (high << CacheKey::long_size_bits & hash_bits) | size};
 }

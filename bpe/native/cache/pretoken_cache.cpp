@@ -9,20 +9,20 @@ namespace bpe {
 
 namespace {
 
-// Slots no key is in: stand for the table while there is none.
+// Empty slots used as the table before it is allocated.
 constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
-// A table that is as large from the start as most text makes it need not be moved. Not larger: text that says
-// the same again and again has no use for it.
+// A table that starts at the size most texts need is never moved. It is not larger, since repetitive text
+// would not use it.
 constexpr size_t bytes_a_slot = 64, max_expected_slot_count = 1 << 18;
-// 32 MiB: a larger table serves text whose words seldom come again faster the second time and slower the
-// first, by memory that is new to the process; other text does not need it.
+// 32 MiB. With a larger table, text with few repeated words is faster on the second encoding but slower on
+// the first, since the memory is new to the process. Other text does not need more.
 constexpr size_t max_slot_count = 1 << 20;
-// Text whose words never come again would wash everything else out if each displaced another.
-constexpr uint32_t displacing_newcomers = 8; // of so many that find their line full, one
-// The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
-// new to the machine takes longer.
+// If every new key displaced another, text without repeated words would evict everything else.
+constexpr uint32_t displacing_newcomers = 8; // one of this many that find their line full
+// The arena fills from start to end, so it grows in steps and uses small pages: clearing a new huge page
+// takes longer.
 constexpr size_t first_arena_bytes = 16 << 10, arena_step_bytes = 256 << 10;
 // Offsets into an arena are 32-bit words.
 constexpr size_t max_arena_bytes = size_t{256} << 20;
@@ -96,7 +96,7 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     arena_words_ += count;
   }
   used_ += slot->high == 0;
-  *slot = fresh; // in place of another, if it must
+  *slot = fresh; // displaces another key if necessary
 }
 
 void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *ids,
@@ -108,7 +108,7 @@ void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_
   uint32_t *const place = arena_room(byte_words + count, hash, slot);
   if (!place)
     return;
-  place[byte_words - 1] = 0; // what was copied along with other ids
+  place[byte_words - 1] = 0; // bytes copied along with other IDs
   std::memcpy(place, bytes, key.long_size());
   std::copy(ids, ids + count, place + byte_words);
   used_ += slot->high == 0;
@@ -118,7 +118,7 @@ void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_
   arena_words_ += byte_words + count;
 }
 
-// Where to put a pretoken that is not there; null: it stays out.
+// Return the slot for a pretoken that is not cached, or null if it is not added.
 PretokenCache::Slot *PretokenCache::slot_for_new(uint32_t hash) {
   if (used_ >= slot_count_ / 3 && !full_size_)
     grow();
@@ -131,7 +131,8 @@ PretokenCache::Slot *PretokenCache::slot_for_new(uint32_t hash) {
   return own_slots_ + (hash & mask_);
 }
 
-// The first empty slot of those where a pretoken whose first slot is at `place` may be; null: all are taken.
+// Return the first empty slot available to a pretoken with its first slot at `place`, or null if all are
+// used.
 PretokenCache::Slot *PretokenCache::empty_slot(size_t place) const {
   for (size_t line = 0; line <= farthest_; line += 2) {
     Slot *const slot = own_slots_ + (place ^ line), *const other = own_slots_ + (place ^ line ^ 1);
@@ -155,7 +156,7 @@ void PretokenCache::expect(size_t text_bytes) {
   expected_slot_count_ = std::bit_ceil(std::min(text_bytes / bytes_a_slot, max_expected_slot_count));
 }
 
-// To what is expected or twice the size, or the table stays as it is for good.
+// Grow to the expected size or at least double. If that fails, the table keeps its size permanently.
 void PretokenCache::grow() {
   const size_t most_bytes = most_slot_bytes(share_bytes_), old_slot_count = slot_count_;
   const auto extend_to = [&](size_t count) {
@@ -175,14 +176,14 @@ void PretokenCache::grow() {
     place_block_anew(block, [](const Slot &) { return true; });
 }
 
-// The pretokens of eight lines go to the same lines, of any half or lesser part where the table has grown.
-// They are put there anew, so that no line nearer to a pretoken than its own has an empty slot. Returns how
-// many are kept.
+// Place the pretokens of a block of eight lines again: they go to the same lines, in any half or quarter of
+// the grown table. Afterwards, no line closer to a pretoken than its own has an empty slot. Returns how many
+// are kept.
 template <class Keep> size_t PretokenCache::place_block_anew(size_t block, Keep keep) {
   Slot old[block_slots];
   std::memcpy(old, own_slots_ + block, sizeof old);
   std::memset(own_slots_ + block, 0, sizeof old);
-  // Listed first, without a branch: which slots are empty can't be predicted.
+  // List occupied slots first, without a branch, since empty slots are unpredictable.
   uint8_t kept[block_slots];
   size_t count = 0;
   for (size_t i = 0; i < block_slots; ++i) {
@@ -191,14 +192,14 @@ template <class Keep> size_t PretokenCache::place_block_anew(size_t block, Keep 
   }
   for (size_t i = 0; i < count; ++i) {
     const Slot &slot = old[kept[i]];
-    if (Slot *const room = empty_slot(slot.key().hash() & mask_)) // sixteen have room in sixteen
+    if (Slot *const room = empty_slot(slot.key().hash() & mask_)) // sixteen always fit in sixteen
       *room = slot;
   }
   return count;
 }
 
-// Room for `words` behind the used ones, and for max_ids beyond, which may be copied along; null: refused.
-// The slot is where what comes there belongs, and may change.
+// Return room for `words` after the used part, plus max_ids that may be copied along, or null if refused.
+// `slot` is the slot of the new key and may change.
 uint32_t *PretokenCache::arena_room(size_t words, uint32_t hash, Slot *&slot) {
   if (!make_arena_room(words)) {
     if (arena_words_ == 0)

@@ -1,16 +1,17 @@
-// Pretoken -> ids, bounded. A hit costs one cache line.
+// A bounded cache from pretokens to IDs. A hit touches one cache line.
 //
-// A slot of 32 bytes holds a key and up to 7 ids. Pretokens of up to 15 bytes are their own key. Longer ones,
-// up to 8 KiB, have a hash in its place (cache_key.hpp); their bytes and ids lie in an arena, where the bytes
-// are compared, and so do the ids of short ones that have more. A key is in one of the two slots of its cache
-// line or, if both were taken, in the nearest line of the eight beside each other that has an empty slot: a
-// search ends at the first line with one. When a third of it is used the table doubles, in place: eight lines
-// become sixteen, so growing touches the new half only; for a long text it starts larger. At its full size a
-// pretoken stays in its own line, so that looking for one never takes a second, and few new ones that find
-// their line full displace an old one. When the arena is full, all that lies there is forgotten.
+// A slot of 32 bytes holds a key and up to 7 IDs. The key of a pretoken of up to 15 bytes contains its bytes.
+// The key of a longer one, up to 8 KiB, contains a hash (cache_key.hpp); its bytes and IDs are in an arena,
+// where the bytes are compared. The arena also holds the IDs of short pretokens with more than 7. A key is in
+// one of the two slots of its cache line or, if both were used, in the nearest line with an empty slot among
+// eight adjacent lines, so a search ends at the first line with an empty slot. When a third of the slots is
+// used, the table doubles in place: eight lines become sixteen, so growing touches only the new half. For a
+// long text it starts larger. At full size, a pretoken is stored only in its own line, so a lookup never
+// reads a second line. A small share of the new keys that find their line full displace an old key. When the
+// arena is full, its content is dropped.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
-// cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
+// cache_bytes. A PretokenCache is not thread-safe; a CacheBudget is.
 #pragma once
 
 #include "cache/cache_key.hpp"
@@ -43,18 +44,19 @@ private:
   std::atomic<size_t> used_bytes_{0};
 };
 
-// Memory whose bytes are reserved from a budget.
+// Memory reserved from a budget.
 class BudgetedMemory {
 public:
-  // Small pages are mapped as the memory grows.
+  // Pages::small maps small pages as the memory grows.
   explicit BudgetedMemory(CacheBudget &budget, PageMemory::Pages pages = PageMemory::Pages::huge)
       : budget_(&budget), pages_(pages) {}
   ~BudgetedMemory() { release(); }
   BudgetedMemory(const BudgetedMemory &) = delete;
   BudgetedMemory &operator=(const BudgetedMemory &) = delete;
 
-  // False, and nothing changed, if budget or system refuse. Keeps the contents, the rest zeroed; where it
-  // lies stays the same from 256 KiB on, up to most_bytes, so that growing copies nothing.
+  // Extend the memory. Returns false and changes nothing if the budget or the system refuses. Keeps the
+  // contents and zeroes the rest. From 256 KiB on, the address is stable up to most_bytes, so growing copies
+  // nothing.
   bool extend(size_t bytes, size_t most_bytes);
   void release();
   void *data() const { return memory_.data(); }
@@ -64,17 +66,18 @@ private:
   CacheBudget *budget_;
   PageMemory::Pages pages_;
   PageMemory memory_;
-  size_t bytes_ = 0; // reserved; the memory may have more of address space
+  size_t bytes_ = 0; // reserved bytes; the memory may have more address space
 };
 
 class PretokenCache {
 public:
   struct Slot {
-    uint64_t low, high; // the key; bits 61-63 of high: how many ids, less one, or that they are in the arena
-    uint32_t ids[4];    // 5 to 7: of 18 bits each, see pack(); in_arena: where in the arena, how many
+    uint64_t low, high; // the key; bits 61-63 of high: number of IDs minus 1, or in_arena
+    // up to 4 IDs; 5 to 7 IDs of 18 bits, see pack(); in_arena: offset in the arena and number
+    uint32_t ids[4];
     CacheKey key() const { return {low, high << 3 >> 3}; }
     bool holds(const CacheKey &key) const {
-#ifdef __SSE2__ // one compare
+#ifdef __SSE2__ // a single comparison
       const __m128i own = _mm_and_si128(_mm_loadu_si128(reinterpret_cast<const __m128i *>(&low)),
                                         _mm_set_epi64x(static_cast<int64_t>(~uint64_t{0} >> 3), -1));
       const __m128i other = _mm_loadu_si128(reinterpret_cast<const __m128i *>(&key));
@@ -83,10 +86,11 @@ public:
       return ((low ^ key.low) | (high ^ key.high) << 3) == 0;
 #endif
     }
-    uint32_t last_id() const { return static_cast<uint32_t>(high >> 61); } // its number, or in_arena
+    // index of the last ID, or in_arena
+    uint32_t last_id() const { return static_cast<uint32_t>(high >> 61); }
     bool is_in_arena() const { return last_id() == in_arena; }
     static uint64_t tagged(uint64_t key_high, uint64_t last_id) { return key_high | last_id << 61; }
-    // Three ids in each half of the room for four, and half of the seventh on top of each.
+    // Store three IDs in each half of the room for four, and half of the seventh above each.
     void pack(const uint32_t *from, size_t count) {
       uint64_t halves[2] = {};
       for (size_t i = 0; i < count && i < 6; ++i)
@@ -96,7 +100,7 @@ public:
           halves[half] |= uint64_t{from[6] >> half * packed_bits / 2 & half_mask} << 3 * packed_bits;
       std::memcpy(ids, halves, sizeof ids);
     }
-    void unpack(uint32_t *out) const { // seven
+    void unpack(uint32_t *out) const { // the seven IDs
       uint64_t halves[2];
       std::memcpy(halves, ids, sizeof ids);
       constexpr uint32_t mask = (1u << packed_bits) - 1;
@@ -111,15 +115,15 @@ public:
   static constexpr uint32_t in_arena = 7;
   static constexpr size_t max_ids = 16; // of a short pretoken
 
-  // share_bytes: what this cache may take of the budget.
+  // share_bytes: how much of the budget this cache may use.
   PretokenCache(CacheBudget &budget, size_t share_bytes);
 
-  // A text of so many bytes comes next: when the table grows, it grows to what such text needs as a rule.
+  // Announce a text of this size: when the table grows, it grows to the size such text usually needs.
   void expect(size_t text_bytes);
-  // The slot where a key is looked for first: prefetch it, try it, then find().
+  // Return the slot to search first: prefetch it, compare it, then call find().
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
-  // The same for many, to be kept in registers until it is no longer equal to what the cache gives: places
-  // first, many at a time.
+  // The same for many keys: first compute offsets, many at a time. May be kept in registers while it equals
+  // first_slots().
   struct FirstSlots {
     const Slot *slots;
     uint64_t mask;
@@ -134,7 +138,7 @@ public:
     bool operator==(const FirstSlots &) const = default;
   };
   FirstSlots first_slots() const { return {slots_, mask_}; }
-  // The slot that holds the key, or null. The pointer is valid until the next insert.
+  // Return the slot of the key, or null. The pointer is valid until the next insert.
   const Slot *find(const CacheKey &key, uint32_t hash) const {
     for (size_t line = 0; line <= farthest_; line += 2) {
       const size_t place = (hash & mask_) ^ line;
@@ -148,8 +152,8 @@ public:
     }
     return nullptr;
   }
-  // The same for a key that is not in its first slot; it moves there, where that is its line's own, so that
-  // common ones come to be there.
+  // The same for a key that is not in its first slot. Moves it there if its line is the right one, so that
+  // frequent keys end up in their first slot.
   const Slot *find_and_promote(const CacheKey &key, uint32_t hash) {
     const size_t place = hash & mask_;
     if (slots_[place ^ 1].holds(key)) {
@@ -161,7 +165,7 @@ public:
     const Slot *const found = find(key, hash);
     if (!found)
       return nullptr;
-    for (const size_t own : {place, place ^ 1}) { // only one that could be there as well goes there
+    for (const size_t own : {place, place ^ 1}) { // swap only with a key that may be in either slot
       if (((slots_[own].key().hash() ^ hash) & mask_ & ~uint64_t{1}) != 0)
         continue;
       std::swap(own_slots_[own], own_slots_[found - slots_]);
@@ -169,16 +173,15 @@ public:
     }
     return found;
   }
-  // Of a slot whose ids are in the arena, what lies there: a long pretoken's bytes, then the ids. max_ids
-  // more than there are may be read. Valid until the next insert.
+  // Return the arena data of a slot: the bytes of a long pretoken, then the IDs. max_ids beyond the end may
+  // be read. Valid until the next insert.
   const uint32_t *arena(const Slot &slot) const {
     return static_cast<const uint32_t *>(arena_memory_.data()) + slot.ids[0];
   }
   static size_t words_of(size_t bytes) { return (bytes + 3) / 4; }
-  // Remembers the ids, at most 16; a key may be inserted only if it is not there. Sixteen are read whatever
-  // the count.
+  // Insert a key with at most 16 IDs. The key must not be in the cache. Always reads sixteen IDs.
   void insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count);
-  // The same for a long one, whose key is of these bytes; any count up to its size.
+  // The same for a long pretoken and its key, long_key(bytes, size). Allows up to `size` IDs.
   void insert_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *ids,
                    size_t count);
 
@@ -186,7 +189,7 @@ private:
   static constexpr size_t block_slots = 16; // eight lines
   static constexpr size_t farthest_line = block_slots - 2;
 
-  // Of the share slots may take half, the arena five twelfths.
+  // Slots may use half of the share, the arena five twelfths.
   static size_t most_slot_bytes(size_t share_bytes);
   static size_t most_arena_bytes(size_t share_bytes);
   Slot *slot_for_new(uint32_t hash);
@@ -198,13 +201,13 @@ private:
   void forget_arena();
 
   const size_t share_bytes_;
-  const Slot *slots_; // own_slots_, or stand-ins while there are none
+  const Slot *slots_; // own_slots_, or empty slots before allocation
   Slot *own_slots_ = nullptr;
   uint64_t mask_ = 0;
   size_t used_ = 0, slot_count_ = 0, expected_slot_count_ = 0;
-  size_t farthest_ = farthest_line; // line from its own in which a pretoken may be, in slots
-  bool full_size_ = false;          // then farthest_ is 0
-  uint32_t newcomers_ = 0;          // that found their line full since
+  size_t farthest_ = farthest_line; // maximum distance of a pretoken from its own line, in slots
+  bool full_size_ = false;          // farthest_ is 0 if true
+  uint32_t newcomers_ = 0;          // new keys that found their line full
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;

@@ -1,6 +1,6 @@
-// Short pretokens to cache keys.
+// Cache keys of short pretokens.
 //
-// Built for each SIMD variant, so nothing here may become a symbol that variants share.
+// Compiled once per SIMD variant, so nothing here may become a symbol shared by variants.
 #pragma once
 
 #include "cache/cache_key.hpp"
@@ -13,9 +13,9 @@ namespace bpe {
 
 namespace {
 
-// Whether a pretoken is not looked up whole: of more than CacheKey::max_bytes, or of more than 3 that begin
-// with a character of three that words are not made of (most of CJK and kana are cut into characters).
-inline bool needs_cutting(uint8_t first_byte, size_t size) { // one condition, one branch
+// Return whether a pretoken is not looked up whole: it has more than CacheKey::max_bytes, or more than 3 and
+// starts with a three-byte character outside words (most of CJK and kana are encoded by character).
+inline bool needs_cutting(uint8_t first_byte, size_t size) { // one condition, so one branch
   return (size > CacheKey::max_bytes) | ((size > 3) & is_wordless_lead(first_byte) & (first_byte < 0xF0));
 }
 
@@ -23,7 +23,8 @@ struct KeyMask {
   uint64_t low, high, length;
 };
 
-// For a pretoken's size: which of sixteen loaded bytes are its own, and the length in its place.
+// Per pretoken size: a mask of the bytes of the pretoken among sixteen loaded bytes, with the length in its
+// position.
 constexpr auto key_masks = [] {
   struct {
     KeyMask of[CacheKey::max_bytes + 1];
@@ -36,7 +37,7 @@ constexpr auto key_masks = [] {
   return masks;
 }();
 
-// Of 1 to CacheKey::max_bytes bytes.
+// 1 <= size <= CacheKey::max_bytes.
 inline CacheKey key_of(const uint8_t *bytes, size_t size, const uint8_t *readable) {
   uint64_t low, high;
   if (readable - bytes >= 16) [[likely]] {

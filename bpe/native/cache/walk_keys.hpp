@@ -1,7 +1,7 @@
-// From a window of text, of which the starts of pretokens are known, to cache keys: 64 bytes at a time.
+// Compute cache keys from a window of text with known pretoken starts, 64 bytes at a time.
 //
-// A block starts at a pretoken's start, so the pretokens that end in it lie in it whole. At most walk_step of
-// them are taken: the next block starts that much earlier.
+// A block starts at the start of a pretoken, so pretokens that end in it are contained in it. At most
+// walk_step of them are processed; if there are more, the next block starts at the first one left.
 #pragma once
 
 #include "cache/key_walk.hpp"
@@ -26,8 +26,8 @@ inline int highest(uint64_t mask) {
   return 63 - __builtin_clzll(mask);
 }
 
-// In a block that is not all ASCII: the boundaries before the first pretoken that is not looked up whole, and
-// the size of that. A word is looked up whole, however long it is: it comes again as it is.
+// For a block that is not all ASCII: the boundaries before the first pretoken that is not looked up whole,
+// and the size of that pretoken. Words are looked up whole whatever their length, since they repeat.
 struct SplitAhead {
   uint64_t boundaries;
   size_t size; // 0: none
@@ -48,16 +48,17 @@ inline SplitAhead split_ahead(const uint8_t *block, uint64_t boundaries, uint64_
   return {boundaries, 0};
 }
 
-// Item number `item` is a long pretoken, whose key is left to the caller.
+// Record that item `item` is a long pretoken. The caller computes its key.
 inline void add_long(WalkedKeys &out, size_t item, const uint8_t *bytes, size_t size) {
   out.bytes[item] = bytes;
   out.values[item] = static_cast<uint32_t>(size);
   out.long_items[out.long_count++] = static_cast<uint8_t>(item);
 }
 
-// The keys of the first pretokens of a block, one by one. block: the text at p, or a copy of its last bytes.
+// Compute the keys of the first pretokens of a block one by one. block: the text at p, or a padded copy of
+// its last bytes.
 struct PlainBlockKeys {
-  // Returns the boundaries behind those that are taken.
+  // Return the boundaries after the processed ones.
   static uint64_t make(const uint8_t *p, const uint8_t *, uint64_t boundaries, const uint8_t *readable,
                        WalkedKeys &out) {
     size_t i = out.count;
