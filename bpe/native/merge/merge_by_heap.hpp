@@ -1,14 +1,16 @@
-// One pretoken's bytes -> its symbols: the allowed merge of lowest rank, leftmost first, until none is left.
+// Merge the bytes of one pretoken into symbols: the allowed merge of lowest rank, leftmost first, until none
+// is left.
 //
-// This is the plain form of the rule, for any rank order and any size: O(n log n) time, 36 bytes of memory a
-// byte. Building a vocabulary uses it, and so do pretokens too long for merge_rank_at_a_time.hpp in the rare
-// vocabularies for which merge_by_windows.hpp finds no window smaller than the pretoken.
+// This is the plain form of the rule, for any order of ranks and any size. It takes O(n log n) time and 36
+// bytes of memory per byte. It is used to build vocabularies, and for pretokens too long for
+// merge_rank_at_a_time.hpp in the rare vocabularies for which merge_by_windows.hpp finds no window smaller
+// than the pretoken.
 //
-// A heap holds (rank, place) of every pair that can merge, or could once: a pair that another merge has taken
-// apart stays in it and is skipped when its turn comes. A rank belongs to one pair of symbols and symbols
-// only grow, so an entry is out of date exactly when its place no longer has its rank.
+// A heap holds (rank, offset) of every pair that can merge or could merge earlier. If another merge consumed
+// a pair, its entry stays in the heap and is skipped when it is popped. A rank belongs to one pair of symbols
+// and symbols only grow, so an entry is stale exactly when the pair at its offset no longer has its rank.
 //
-// Rules is a Vocabulary, or what a Vocabulary is made from: symbol_of_byte(byte), rank_of_bytes(left, right),
+// Rules is a Vocabulary or a Vocabulary under construction: symbol_of_byte(byte), rank_of_bytes(left, right),
 // rank(left, right) with PairTable::no_rank, product(rank).
 #pragma once
 
@@ -22,17 +24,18 @@
 
 namespace bpe {
 
-// Holds nothing between two calls but memory. One thread.
+// Keeps only memory between calls. Not thread-safe.
 class HeapMerge {
 public:
-  // The symbols of bytes[0, size), 1 <= size <= 2^32 - 1, valid until the next call. Throws std::bad_alloc.
+  // Return the symbols of bytes[0, size), valid until the next call. 1 <= size <= 2^32 - 1. Throws
+  // std::bad_alloc.
   template <class Rules>
   const std::vector<uint32_t> &merge(const Rules &rules, const uint8_t *bytes, size_t size);
-  // The same of any symbols, at most 2^32 - 1.
+  // The same for any symbols, at most 2^32 - 1.
   template <class Rules>
   const std::vector<uint32_t> &merge(const Rules &rules, const std::vector<uint32_t> &symbols);
 
-  // Gives memory back if a long pretoken left more than some megabytes.
+  // Release memory if a long pretoken left more than a few megabytes.
   void trim() {
     if (places_.capacity() > size_t{1} << 18)
       *this = HeapMerge();
@@ -41,17 +44,17 @@ public:
 private:
   static constexpr uint32_t none = UINT32_MAX; // no neighbour: before the first and after the last
 
-  // What starts at a byte: a symbol, its neighbours' places, and the rank of its pair with the next one.
+  // The symbol that starts at a byte, the offsets of its neighbours, and the rank of its pair with the next.
   struct Place {
     uint32_t symbol, previous, next, rank;
   };
 
-  // first_symbol(place), first_rank(place) of its pair with the next.
+  // first_symbol(offset); first_rank(offset): rank of its pair with the next symbol.
   template <class Rules, class Symbol, class Rank>
   const std::vector<uint32_t> &merge(const Rules &rules, size_t size, Symbol first_symbol, Rank first_rank);
 
   std::vector<Place> places_;
-  std::vector<uint64_t> heap_; // rank << 32 | place, least on top
+  std::vector<uint64_t> heap_; // rank << 32 | offset, smallest on top
   std::vector<uint32_t> symbols_;
 };
 
@@ -78,17 +81,17 @@ const std::vector<uint32_t> &HeapMerge::merge(const Rules &rules, size_t size, S
   const uint32_t count = static_cast<uint32_t>(size);
   places_.resize(count);
   heap_.clear();
-  heap_.reserve(2 * size); // each merge takes one entry out and puts two in at most
+  heap_.reserve(2 * size); // each merge removes one entry and adds at most two
   for (uint32_t i = 0; i < count; ++i) {
     const bool has_next = i + 1 < count;
     const uint32_t rank = has_next ? first_rank(i) : PairTable::no_rank;
-    places_[i] = {first_symbol(i), i - 1, has_next ? i + 1 : none, rank}; // none before 0
+    places_[i] = {first_symbol(i), i - 1, has_next ? i + 1 : none, rank}; // none before offset 0
     if (rank != PairTable::no_rank)
       heap_.push_back(uint64_t{rank} << 32 | i);
   }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
 
-  // The pair of `place` and the symbol behind it is new.
+  // Add the new pair of the symbol at `place` and the next one.
   const auto offer = [&](uint32_t place) {
     Place &left = places_[place];
     left.rank = left.next == none ? PairTable::no_rank : rules.rank(left.symbol, places_[left.next].symbol);

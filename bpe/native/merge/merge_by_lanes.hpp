@@ -1,14 +1,14 @@
-// Pretokens -> symbols, side by side: what merge_by_heap.hpp does, a pretoken in each lane of a vector.
+// Merge pretokens into symbols in parallel, one per vector lane, with the result of merge_by_heap.hpp.
 //
-// Place i of all pretokens is one vector of symbols and one of keys, rank * places + place, the rank being
-// that of the pair at i and i + 1. A round finds each lane's lowest key by vertical
-// minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. All
-// that still merge are a place shorter then, so each round works on a row less than the one before. A look-up
-// waits for memory twice, so the first gathers of both pairs, and of two groups of pretokens, are under way
-// before the second ones begin. Pretokens of like length stand side by side, since the longest of a group
-// decides. merge_short_by_lanes.hpp and merge_long_by_lanes.hpp bring the pretokens.
+// Offset i of all pretokens is one vector of symbols and one of keys, rank * places + offset, with the rank
+// of the pair at i and i + 1. A round finds the lowest key of each lane by vertical minima, looks up its two
+// new pairs with gathers, and moves everything after the merge one offset forward. All pretokens that still
+// merge are then one offset shorter, so each round processes one row less. A look-up waits for memory twice,
+// so the first gathers of both pairs, and of two groups of pretokens, are issued before the second ones.
+// Pretokens of similar length are grouped, since the longest one of a group determines its time.
+// merge_short_by_lanes.hpp and merge_long_by_lanes.hpp supply the pretokens.
 //
-// Included only by the sources of the variants that have gathers, hence the unnamed namespace. `Lanes` is of
+// Included only by sources of variants with gathers, hence the unnamed namespace. `Lanes` comes from
 // lanes_avx512.hpp or lanes_avx2.hpp.
 #pragma once
 
@@ -24,7 +24,7 @@ template <class Lanes> struct SideBySide {
   static constexpr size_t width = Lanes::width;
   static constexpr int32_t dead = 0x7FFFFFFF;
 
-  // PairTable::View::rank of each lane, in two steps, each of which waits for memory.
+  // PairTable::View::rank for each lane, in two steps that each wait for memory.
   struct Lookup {
     Unsigned left, right, hash, displacement;
 
@@ -32,31 +32,31 @@ template <class Lanes> struct SideBySide {
         : left((Unsigned)left), right((Unsigned)right) {
       hash = this->left * pairs.left_multiplier + this->right * pairs.right_multiplier;
       const Unsigned bucket = hash >> pairs.bucket_shift;
-      // Two displacements a word: no read behind the last one.
+      // Two displacements per word, so nothing is read after the last one.
       const uint32_t *const words = reinterpret_cast<const uint32_t *>(pairs.displacements);
       const Unsigned two = (Unsigned)Lanes::gather(words, (Vector)(bucket >> 1));
       displacement = two >> ((bucket & 1) << 4) & 0xFFFF;
     }
     [[gnu::always_inline]] Vector rank(const PairTable::View &pairs) const {
       const Unsigned slot = ((hash ^ left << 11) * (displacement * 2 + 1)) >> pairs.slot_shift;
-      Vector low, high; // right's lower ten bits and the rank; left and right's upper eleven
+      Vector low, high; // lower ten bits of right and the rank; left and upper eleven bits of right
       Lanes::gather_halves(pairs.slots, (Vector)slot, low, high);
-      const Unsigned found = (Unsigned)low ^ right << 22; // with other bits on top if `right` is another
+      const Unsigned found = (Unsigned)low ^ right << 22; // with other bits above if `right` differs
       const Unsigned none = Unsigned{} + PairTable::no_rank;
       return high == (Vector)(left << 11 | right >> 10) ? (Vector)(found < none ? found : none)
                                                         : (Vector)none;
     }
   };
 
-  // Up to `width` pretokens of up to `places` bytes on their way. Place p is symbols[p + 1]; no_symbol before
-  // the first and behind the last.
+  // Up to `width` pretokens of up to `places` bytes while they are merged. Offset p is symbols[p + 1]; there
+  // is no_symbol before the first and after the last.
   template <int32_t places> struct Group {
     static constexpr int32_t bits = places == 16 ? 4 : places == 32 ? 5 : 6;
     static constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << bits);
     Vector symbols[places + 3], keys[places + 1];
-    Vector least;   // of the keys
-    Vector merged;  // how often
-    int32_t length; // of the longest that has not finished, at most
+    Vector least;   // least key of each lane
+    Vector merged;  // number of merges of each lane
+    int32_t length; // upper bound for the longest unfinished pretoken
 
     void be_empty() {
       keys[0] = Vector{} + dead;
@@ -64,8 +64,8 @@ template <class Lanes> struct SideBySide {
     }
   };
 
-  // four_bytes(i) is each lane's bytes from place i on, i a multiple of four; a lane has sizes[w] of them,
-  // length at most, and what is behind them is not used.
+  // four_bytes(i) returns the bytes of each lane from offset i, a multiple of four. A lane has sizes[w] <=
+  // length bytes; bytes after them are ignored.
   template <int32_t places, class FourBytes>
   [[gnu::always_inline]] static inline void start(const MergeTables &tables, FourBytes four_bytes,
                                                   Vector sizes, int32_t length, Group<places> &group) {
@@ -93,13 +93,13 @@ template <class Lanes> struct SideBySide {
     group.length = length;
   }
 
-  // One merge of each pretoken that has one left, in two halves: which it is, and what it changes.
+  // One merge of each pretoken that has one left, in two steps: find the merge, then apply it.
   struct NextMerge {
-    Vector place, product; // place 2 * places: none
-    Lookup left, right;    // of the pairs that the product makes with its neighbours
+    Vector place, product; // offset 2 * places: none
+    Lookup left, right;    // pairs of the product with its neighbours
   };
 
-  // Whether a pretoken of the group has a merge left.
+  // Find the least keys and return whether any pretoken of the group has a merge left.
   template <int32_t places> [[gnu::always_inline]] static inline bool find_least(Group<places> &group) {
     group.least = group.keys[0];
     for (int32_t i = 1; i + 1 < group.length; ++i)
@@ -114,7 +114,8 @@ template <class Lanes> struct SideBySide {
     const int32_t length = group.length;
     const Vector active = least < group.end_key;
     group.merged -= active;
-    const Vector place = active ? least & (places - 1) : Vector{} + 2 * places; // nothing below changes
+    // an inactive lane does not change below
+    const Vector place = active ? least & (places - 1) : Vector{} + 2 * places;
     const Vector rank = active ? least >> group.bits : Vector{};
     const Vector product = listed ? Lanes::gather(tables.products, rank) : rank;
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
@@ -145,10 +146,10 @@ template <class Lanes> struct SideBySide {
       symbols[i + 1] = symbol;
       keys[i] = key;
     }
-    // The last place of the longest empties; of others it was empty.
+    // Clear the last offset of the longest pretokens; it is already empty in others.
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
     symbols[length] = place < length ? no_symbol : symbols[length];
-    --group.length; // those that have merged are all shorter now, and the others will not change
+    --group.length; // active pretokens are all shorter now, and the others are finished
   }
 
   template <bool listed, int32_t places>
@@ -168,7 +169,7 @@ template <class Lanes> struct SideBySide {
       carry_out(tables, next_merge<listed>(tables, groups[1]), groups[1]);
   }
 
-  // All of them, longest first, two groups at a time. `Pretokens` starts and finishes a group.
+  // Merge all pretokens, longest first, two groups at a time. `Pretokens` starts and finishes a group.
   template <bool listed, int32_t places, class Pretokens, class Merge>
   static void merge_groups(const MergeTables &tables, Merge *const *sorted, size_t count) {
     for (size_t i = 0; i < count; i += 2 * width) {

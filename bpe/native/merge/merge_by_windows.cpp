@@ -24,7 +24,7 @@ void WindowMerge::extend(const uint8_t *bytes, size_t size, uint32_t *symbols) {
     size_t kept = count_, start = stop_;
     while (kept > 0 && stop_ - start < overlap_bytes_)
       start -= length(symbols[--kept]);
-    if (start == 0 && is_whole_) { // the window is all there is so far
+    if (start == 0 && is_whole_) { // the window is the whole text so far
       stop_ = std::min(size, std::max(4 * stop_, window_bytes_));
       count_ = merge_window(bytes, stop_, symbols);
       return;
@@ -35,7 +35,7 @@ void WindowMerge::extend(const uint8_t *bytes, size_t size, uint32_t *symbols) {
     window_.resize(window_stop - start);
     const size_t window_count = merge_window(bytes + start, window_stop - start, window_.data()); // B
 
-    // The first boundary after `start` that both have. The end of A is one of A's.
+    // Find the first boundary after `start` that both have. The end of A is a boundary of A.
     const bool is_first = kept == 0;
     size_t in_window = 1, offset = start + length(window_[0]);
     size_t meeting = start + length(symbols[kept++]);
@@ -75,14 +75,14 @@ void StreamedMerge::finish(TokenBuffer &ids) {
   settle(bytes_.size(), ids);
 }
 
-// Merges until less than waiting_bytes are left.
+// Merge until less than waiting_bytes are left.
 void StreamedMerge::extend(size_t waiting_bytes) {
   symbols_.resize(std::max(symbols_.size(), bytes_.size()));
   while (bytes_.size() - merge_.stop() >= waiting_bytes)
     merge_.extend(reinterpret_cast<const uint8_t *>(bytes_.data()), bytes_.size(), symbols_.data());
 }
 
-// Hands over the symbols that end at or before `stop`.
+// Append the symbols that end at or before `stop`.
 void StreamedMerge::settle(size_t stop, TokenBuffer &ids) {
   size_t count = 0, size = 0;
   for (; count < merge_.count(); ++count) {

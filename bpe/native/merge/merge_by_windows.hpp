@@ -33,24 +33,24 @@ namespace bpe {
 
 class WindowMerge {
 public:
-  // scratch, heap: working memory; `heap` merges windows of more than max_rank_merge_bytes. All outlive the
-  // object. window_bytes: size of the first windows, at least 1.
+  // scratch, heap: working memory; `heap` merges windows of more than max_rank_merge_bytes. All must outlive
+  // the object. window_bytes: size of the first windows, at least 1.
   WindowMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken, RankMergeScratch &scratch,
               HeapMerge &heap, size_t window_bytes = max_rank_merge_bytes)
       : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), scratch_(scratch), heap_(heap),
         window_bytes_(window_bytes), overlap_bytes_((window_bytes + 15) / 16) {}
 
-  // Merges bytes[0, size), size >= 1, into symbols[0, result). symbols: room for `size`.
-  // Throws std::bad_alloc.
+  // Merge bytes[0, size), size >= 1, into symbols[0, result), which has room for `size`. Throws
+  // std::bad_alloc.
   size_t merge(const uint8_t *bytes, size_t size, uint32_t *symbols);
 
-  // One step: makes symbols[0, count()) those of bytes[0, stop()), with a larger stop() <= size.
-  // symbols: what the step before left; room for `size`.
-  // Throws std::length_error if symbols were forgotten and the rest shares no boundary with a window.
+  // Perform one step: afterwards symbols[0, count()) are the symbols of bytes[0, stop()), with a larger
+  // stop() <= size. symbols: result of the previous step, with room for `size`. Throws std::length_error if
+  // symbols were forgotten and the rest shares no boundary with a window.
   void extend(const uint8_t *bytes, size_t size, uint32_t *symbols);
   size_t count() const { return count_; }
   size_t stop() const { return stop_; }
-  // The caller removes the first symbols and their bytes.
+  // Forget the first symbols and their bytes, which the caller removes.
   void forget(size_t symbols, size_t bytes);
 
 private:
@@ -64,13 +64,13 @@ private:
   std::vector<uint32_t> window_; // symbols
   size_t window_bytes_, overlap_bytes_;
   size_t count_ = 0, stop_ = 0;
-  bool is_whole_ = true; // nothing was forgotten
+  bool is_whole_ = true; // no symbols were forgotten
 };
 
-// A pretoken that arrives in parts. Holds about kept_bytes of it.
+// Merge a pretoken that arrives in parts. Keeps about kept_bytes of it.
 class StreamedMerge {
 public:
-  // vocabulary: of byte-level entries; outlives the object.
+  // vocabulary: must have byte-level entries and outlive the object.
   StreamedMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken, size_t window_bytes,
                 size_t kept_bytes)
       : vocabulary_(vocabulary), scratch_(std::make_unique_for_overwrite<RankMergeScratch>()),
@@ -78,9 +78,9 @@ public:
         kept_bytes_(kept_bytes) {}
   StreamedMerge(const StreamedMerge &) = delete;
 
-  // Appends the IDs that are settled to `ids`. Throws as WindowMerge::extend.
+  // Append the IDs that can no longer change to `ids`. Throws like WindowMerge::extend.
   void add(std::string_view bytes, TokenBuffer &ids);
-  // Appends the remaining IDs.
+  // Append the remaining IDs.
   void finish(TokenBuffer &ids);
 
 private:
@@ -92,7 +92,7 @@ private:
   HeapMerge heap_;
   WindowMerge merge_;
   const size_t window_bytes_, kept_bytes_;
-  std::string bytes_; // from the first symbol whose ID was not handed over
+  std::string bytes_; // starts at the first symbol not yet appended
   std::vector<uint32_t> symbols_;
 };
 

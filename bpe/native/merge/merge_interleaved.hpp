@@ -1,12 +1,12 @@
-// Short pretokens -> symbols, several at once: what merge_by_heap.hpp does, eight pretokens in turns.
+// Merge eight short pretokens at once by interleaving, with the result of merge_by_heap.hpp.
 //
-// A merge waits for a chain of loads (displacement, slot) and multiplications that leaves the machine idle,
-// so eight pretokens take one step each, then the next. Those that are finished idle until the last one is,
-// so they are taken longest first. Keys of a pretoken stay in registers: sixteen lanes of rank * 16 + lane,
-// so that the least key names the lowest rank and, of equals, the leftmost lane.
+// A merge waits for a chain of loads (displacement, slot) and multiplications that leaves the CPU idle, so
+// eight pretokens take one step each in turn. Finished pretokens idle until the last one ends, so the longest
+// come first. The keys of a pretoken stay in registers: sixteen lanes of rank * 16 + lane, so that the least
+// key identifies the lowest rank and, among equal ranks, the leftmost lane.
 //
-// Written with the compiler's vectors, so one source serves every instruction set; included only by the
-// sources of the variants, hence the unnamed namespace.
+// Written with compiler vectors, so one source serves every instruction set. Included only by the sources of
+// the variants, hence the unnamed namespace.
 #pragma once
 
 #include "merge/short_merge.hpp"
@@ -16,7 +16,7 @@ namespace bpe {
 namespace {
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi" // all that takes or returns vectors is inlined
+#pragma GCC diagnostic ignored "-Wpsabi" // all functions that take or return vectors are inlined
 #endif
 
 using Lanes = int32_t __attribute__((vector_size(64)));
@@ -57,7 +57,7 @@ constexpr Lanes lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 struct Turn {
   Lanes keys;
   uint32_t alive;               // lanes at which a symbol starts
-  uint32_t symbols[1 + 16 + 1]; // no_symbol before and behind, so the ends need no case of their own
+  uint32_t symbols[1 + 16 + 1]; // no_symbol before and after, so the ends need no special case
 };
 
 [[gnu::always_inline]] inline void start_turn(const MergeTables &tables, const ShortMerge &merge,
@@ -75,7 +75,7 @@ struct Turn {
   turn.alive = (1u << merge.size) - 1;
 }
 
-// One merge, if one is left. False if not; nothing has changed then.
+// Perform one merge. Returns false and changes nothing if none is left.
 template <bool listed> [[gnu::always_inline]] inline bool take_turn(const MergeTables &tables, Turn &turn) {
   const int32_t key = least_of(turn.keys);
   const bool active = key < end_key;

@@ -1,10 +1,9 @@
-// Pretokens of up to 64 bytes -> symbols, a lane each: merge_by_lanes.hpp behind the contract of
-// long_merge.hpp.
+// Merge pretokens of up to 64 bytes, one per lane: merge_by_lanes.hpp with the interface of long_merge.hpp.
 //
-// Longer ones, and a few that would leave most lanes idle, go through merge_rank_at_a_time.hpp, each alone.
-// Those of up to 32 bytes have lanes of their own length, whose loops the compiler unrolls.
+// Longer pretokens, and batches too small to fill the lanes, use merge_rank_at_a_time.hpp one by one.
+// Pretokens of up to 32 bytes use shorter lanes, so that the compiler unrolls the loops.
 //
-// Included only by the sources of the variants that have gathers, hence the unnamed namespace.
+// Included only by sources of variants with gathers, hence the unnamed namespace.
 #pragma once
 
 #include "merge/long_merge.hpp"
@@ -25,9 +24,9 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
   template <int32_t places>
   [[gnu::always_inline]] static inline void start(const MergeTables &tables, LongMerge *const *pretokens,
                                                   size_t size, Group<places> &group) {
-    constexpr size_t stride = places + 4; // what is behind a pretoken may be read, and is not used
+    constexpr size_t stride = places + 4; // bytes after a pretoken may be read and are ignored
     uint8_t bytes[stride * width];
-    Unsigned offset{}; // idle lanes take the first pretoken
+    Unsigned offset{}; // idle lanes use the first pretoken
     Vector sizes{};
     for (size_t w = 0; w < size; ++w) {
       const LongMerge &merge = *pretokens[w];
@@ -54,7 +53,7 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
     }
   }
 
-  // Of up to `places` bytes, longest first.
+  // Merge pretokens of up to `places` bytes, longest first.
   template <int32_t places>
   static void merge_sorted(const MergeTables &tables, LongMerge *const *sorted, size_t count,
                            RankMergeScratch &scratch) {
@@ -70,10 +69,10 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
   // See long_merge.hpp.
   static void merge(const MergeTables &tables, LongMerge *merges, size_t count, RankMergeScratch &scratch) {
     constexpr uint32_t places = 64;
-    constexpr size_t most = 256; // sorted at a time
+    constexpr size_t most = 256; // batch size for sorting
     for (; count > 0; merges += count < most ? count : most, count -= count < most ? count : most) {
       const size_t size = count < most ? count : most;
-      size_t starts[places + 2] = {}; // of those of `places` bytes, of one less, ...
+      size_t starts[places + 2] = {}; // start of pretokens of `places` bytes, of one less, ...
       for (size_t i = 0; i < size; ++i)
         if (merges[i].size <= places)
           ++starts[places - merges[i].size + 1];

@@ -1,13 +1,14 @@
-// One pretoken of up to 4 KiB -> symbols: every place of the lowest rank at once, and all of a run.
+// Merge one pretoken of up to 4 KiB: all pairs of the lowest rank at once, including whole runs of a symbol.
 //
-// A place is where a byte was; a node keeps the place of its first byte. A node is a symbol, or so many equal
-// ones in a row, behind which comes a node with one more of them: so `ranks` has one rank for each node, that
-// of its symbol and the next node's. A round finds the lowest rank, by the least of each group of 64 places,
-// and merges all its places from left to right. That is the order "lowest rank, leftmost first" as long as no
-// merge makes a pair of a lower rank possible (vocabularies whose ranks do not grow with their merges have
-// such); then the round ends at once. Equal ranks cannot come up anew: the new pairs hold the new symbol.
+// Offsets count bytes, and the offset of its first byte identifies a node. A node is a symbol,
+// or a run of equal symbols followed by a node with one more of them. `ranks` therefore has one rank per
+// node, for the pair of its symbol and the next node's. A round finds the lowest rank from the minimum of
+// each group of 64 offsets and merges all pairs of that rank from left to right. This equals the order
+// "lowest rank, leftmost first" unless a merge makes a pair of a lower rank possible, as in vocabularies with
+// ranks that do not grow with their merges. In that case the round ends at once. A merge cannot create
+// another pair of the same rank, since new pairs contain the new symbol.
 //
-// Runs ("-----", spaces) take a few steps whatever their length, while a heap pays for each of their merges.
+// Runs ("-----", spaces) take a few steps whatever their length, while a heap needs one step per merge.
 //
 // Included only by the sources of the variants, hence the unnamed namespace.
 #pragma once
@@ -20,7 +21,7 @@ namespace bpe {
 
 namespace {
 
-constexpr size_t rank_group = 64; // places; Simd::least_of_64 and equal_in_64 work on one
+constexpr size_t rank_group = 64; // offsets; Simd::least_of_64 and equal_in_64 process one group
 
 template <class Simd, bool listed> class RankMerge {
 public:
@@ -58,10 +59,10 @@ public:
 
 private:
   static constexpr uint32_t none = PairTable::no_rank;
-  static constexpr uint32_t run_bit = uint32_t{1} << 31; // of a symbol: its node has a count, of two at least
+  // flag of a symbol with a count of at least two
+  static constexpr uint32_t run_bit = uint32_t{1} << 31;
 
-  // Byte i is at place i + 1; places 0 and size + 1 merge with nothing, so the ends need no case of their
-  // own.
+  // Byte i is at offset i + 1. Offsets 0 and size + 1 never merge, so the ends need no special case.
   [[gnu::always_inline]] void list_nodes(const uint8_t *bytes, size_t size) {
     const size_t stop = size + 1;
     for (size_t place = 0; place < (stop / rank_group + 1) * rank_group; ++place)
@@ -96,7 +97,7 @@ private:
       changed_ |= uint64_t{1} << group;
       for (uint64_t places = Simd::equal_in_64(ranks_ + base, lowest_); places != 0; places &= places - 1) {
         const size_t place = base + static_cast<size_t>(__builtin_ctzll(places));
-        if (ranks_[place] != lowest_) // its left part went into the merge before
+        if (ranks_[place] != lowest_) // the previous merge consumed its left symbol
           continue;
         if (!(is_run(place) ? merge_run(place) : merge_two(place)))
           return;
@@ -104,12 +105,13 @@ private:
     }
   }
 
-  // The node at `place`, of one symbol, with the first of the next one. Returns whether the round goes on.
+  // Merge the single symbol at `place` with the first symbol of the next node. Returns whether the round
+  // continues.
   [[gnu::always_inline]] bool merge_two(size_t place) {
     const size_t right = next_[place];
     const bool whole = !is_run(right);
     size_t before = previous_[place], after = next_[right];
-    if (is_run(before)) { // the last of the run is it now, and one more stands behind a run
+    if (is_run(before)) { // shorten the run: its last symbol gets its own node
       const size_t width = width_at(before), count = counts_[before];
       const size_t last = before + (count - 1) * width;
       put(last, symbol_at(before), 1);
@@ -133,7 +135,7 @@ private:
     return whole && right_rank > lowest_ && left_rank > lowest_;
   }
 
-  // All symbols of the run at `place`, three at least, each with the next one. Returns the same.
+  // Merge the run at `place`, of at least three symbols, in pairs. Returns the same.
   [[gnu::always_inline]] bool merge_run(size_t place) {
     const size_t width = width_at(place), run = counts_[place] + 1u, pairs = run / 2;
     const size_t before = previous_[place], last = next_[place], after = next_[last];
@@ -142,7 +144,7 @@ private:
     const uint32_t odd_rank = tables_.pairs.rank(product_, symbol);
     const uint32_t run_rank = tables_.pairs.rank(product_, product_);
     set_rank(before, left_rank);
-    if (left_rank < lowest_ || odd_rank < lowest_ || run_rank < lowest_) { // the first two only
+    if (left_rank < lowest_ || odd_rank < lowest_ || run_rank < lowest_) { // merge only the first two
       const size_t rest = place + 2 * width;
       symbols_[place] = product_;
       link(place, rest);
@@ -190,7 +192,7 @@ private:
   uint32_t *const ranks_, *const symbols_, *const least_;
   uint16_t *const next_, *const previous_, *const counts_;
   uint32_t lowest_ = none, product_ = 0;
-  uint64_t changed_ = 0; // groups
+  uint64_t changed_ = 0; // mask of changed groups
 };
 
 // See long_merge.hpp.

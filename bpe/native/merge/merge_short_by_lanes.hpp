@@ -1,6 +1,6 @@
-// Short pretokens -> symbols, a lane each: merge_by_lanes.hpp behind the contract of short_merge.hpp.
+// Merge short pretokens, one per lane: merge_by_lanes.hpp with the interface of short_merge.hpp.
 //
-// Included only by the sources of the variants that have gathers, hence the unnamed namespace.
+// Included only by sources of variants with gathers, hence the unnamed namespace.
 #pragma once
 
 #include "merge/merge_by_lanes.hpp"
@@ -17,14 +17,13 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
   using Group = typename Base::template Group<16>;
   using Base::width;
 
-  // Four words of each pretoken at a time go in and out by turning rows to columns, which is quicker
-  // than a gather each.
+  // Load and store four words per pretoken and transpose them, which is faster than a gather per word.
   [[gnu::always_inline]] static inline void start(const MergeTables &tables, ShortMerge *const *pretokens,
                                                   size_t size, Group &group) {
     const uint8_t *bytes[width];
     Vector sizes{};
     for (size_t w = 0; w < width; ++w) {
-      bytes[w] = pretokens[w < size ? w : 0]->bytes; // idle lanes take the first pretoken
+      bytes[w] = pretokens[w < size ? w : 0]->bytes; // idle lanes use the first pretoken
       sizes[w] = w < size ? static_cast<int32_t>(pretokens[w]->size) : 0;
     }
     Vector of_pretokens[4], four_bytes[4];
