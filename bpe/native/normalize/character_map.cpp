@@ -100,7 +100,7 @@ void CharacterMap::finish() {
   }
 }
 
-// Whether a block is plain ASCII.
+// Return whether a block is plain ASCII.
 bool CharacterMap::is_plain(const uint8_t *p) const {
   uint8_t other = 0;
   for (size_t i = 0; i < block; ++i)

@@ -27,7 +27,7 @@ public:
   // so that valid text stays valid even with a damaged table.
   std::optional<Found> shortest(const uint8_t *text, size_t size) const;
   std::optional<Found> longest(const uint8_t *text, size_t size) const;
-  // Whether the text is a prefix of a key.
+  // Return whether the text is a prefix of a key.
   bool goes_on(const uint8_t *text, size_t size) const;
   // All replacements, concatenated.
   std::string_view texts() const { return texts_; }

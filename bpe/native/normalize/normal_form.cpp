@@ -21,7 +21,7 @@ size_t utf8_length(uint32_t c) {
 
 } // namespace
 
-// Short runs are on the stack.
+// The parts of a run. Short runs are stored on the stack.
 class NormalForm::Parts {
 public:
   void clear() { count_ = 0; }
@@ -83,15 +83,15 @@ NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {
     max_growth_ = std::max(max_growth_, (bytes + utf8_length(c) - 1) / utf8_length(c));
     classes_.set(c, doubtful);
   };
-  max_growth_ = 3; // a syllable of Hangul has three parts
+  max_growth_ = 3; // a Hangul syllable has three parts
   for_each_mapping(unicode::canonical_decompositions, add);
   if (compatible)
     for_each_mapping(unicode::other_compatibility_decompositions, add);
   if (composed) {
-    // Of what is taken apart, what becomes itself again stays.
+    // Characters that decompose and compose to themselves again do not change.
     ComposingPairs::get().for_each([&](uint32_t, uint32_t, uint32_t made) {
       const uint32_t place = decompositions_[made];
-      // Under the compatible forms the parts may be other ones.
+      // Compatibility forms may have different parts.
       uint32_t c = pool_[place + 1] & code_point_bits;
       for (uint32_t i = 1; i < pool_[place] && c != 0; ++i)
         c = ComposingPairs::get().find(c, pool_[place + 1 + i] & code_point_bits);
@@ -115,10 +115,10 @@ NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {
   unclean_ = CharacterSet(unclean);
 }
 
-// The first from p on, where a stretch begins; empty, at `stop`, if there is none.
+// Return the first span from p that may change, or an empty one at `stop`.
 NormalForm::Stretch NormalForm::next_doubtful(const uint8_t *p, const uint8_t *stop) const {
   const auto find_in_set = simd_variant().find_in_set;
-  constexpr ptrdiff_t near_bytes = 64; // of a mark: there are more in such a script
+  constexpr ptrdiff_t near_bytes = 64; // of a mark; such scripts have more marks
   const uint8_t *const start = p, *far = p;
   while (p < stop) {
     if (p >= far)
@@ -134,11 +134,11 @@ NormalForm::Stretch NormalForm::next_doubtful(const uint8_t *p, const uint8_t *s
       p += c.length;
       continue;
     }
-    const uint8_t *base = p; // the clean character right before p, or p
+    const uint8_t *base = p; // the clean character before p, or p
     while (base > start && continues_character(*--base)) {
     }
     bool in_doubt = false;
-    uint8_t last = 0; // the class of the mark before
+    uint8_t last = 0; // class of the previous mark
     do {
       in_doubt = in_doubt || number == doubtful || number < last;
       last = number;
@@ -173,8 +173,8 @@ void NormalForm::append(const uint8_t *text, size_t size, ByteBuffer &out) const
   }
 }
 
-// Whether each character of the stretch composes with what those before it became: then that is the form,
-// since what is made of two characters is always canonically equivalent to them. It is appended.
+// If each character of the span composes with the result so far, append the result and return true. It is
+// then the normal form, since a composition is always canonically equivalent to its two characters.
 bool NormalForm::compose_directly(Stretch stretch, ByteBuffer &out) const {
   Char c = read_char(stretch.start, stretch.stop);
   const uint8_t *p = stretch.start + c.length;
@@ -237,8 +237,8 @@ void NormalForm::append_stretch(Stretch stretch, Parts &parts, ByteBuffer &buffe
   if (composed_) {
     uint32_t *starter = nullptr;
     stop = begin;
-    uint32_t last = 0;     // the class of the part before that stayed, behind the starter
-    bool adjacent = false; // nothing stayed behind the starter
+    uint32_t last = 0;     // class of the last part kept after the starter
+    bool adjacent = false; // no part was kept after the starter
     for (uint32_t *p = begin; p < end; ++p) {
       const uint32_t number = class_of(*p);
       if (starter && (adjacent || last < number) && classes_[*p & code_point_bits] == doubtful) {

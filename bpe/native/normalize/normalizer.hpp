@@ -1,7 +1,7 @@
 // The sequence of normalizers of a tokenizer.json.
 //
-// Immutable, so threads may share one. Each section (text between two special tokens) is normalized
-// separately, either whole or in parts that end at borders. Results equal those of Hugging Face tokenizers.
+// Immutable and thread-safe. Each section (text between two special tokens) is normalized separately, either
+// whole or in parts that end at borders. Results equal Hugging Face tokenizers.
 #pragma once
 
 #include "normalize/precompiled.hpp"
@@ -67,7 +67,7 @@ public:
   // Whether a step adds a prefix, and whether all steps do.
   bool prefixes() const { return prefixes_; }
   bool only_prefixes() const { return only_prefixes_; }
-  // The most bytes that normalizing makes per byte of text; SIZE_MAX where that overflows.
+  // Maximum number of output bytes per input byte, or SIZE_MAX if that overflows.
   size_t max_growth() const { return max_growth_; }
 
 private:

@@ -8,7 +8,7 @@
 
 namespace bpe {
 
-// SIZE_MAX instead of an overflow.
+// Return the product, or SIZE_MAX if it overflows.
 inline size_t saturating_product(size_t a, size_t b) {
   return b > 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
