@@ -16,7 +16,7 @@ uint64_t resident_bytes() noexcept;
 // Return freed memory that malloc still holds to the system, if malloc supports it.
 void trim_memory() noexcept;
 
-// Make malloc return large blocks to the system as soon as they are freed, if it supports this. By default,
+// Make malloc return freed large blocks to the system immediately, if it supports this. By default,
 // malloc raises the threshold for large blocks to the largest block freed so far and keeps smaller blocks.
 void return_large_memory() noexcept;
 

@@ -34,8 +34,8 @@ public:
   // Ask the system to map bytes [start, stop) for writing in one call, which takes a third of the time of one
   // fault per page. Contents are kept. This is only advice. Thread-safe.
   void populate(size_t start, size_t stop) const noexcept;
-  // Map bytes [start, stop) even where populate is not supported. No other thread may write to them
-  // meanwhile.
+  // Map bytes [start, stop) even where populate is not supported. No other thread may write to them during
+  // the call.
   void map(size_t start, size_t stop) const noexcept;
   // Return the whole pages of PageMemory to the system. `data` may be any object of at least 256 KiB in it.
   // The contents are lost, and the memory may be written again.

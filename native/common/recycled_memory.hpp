@@ -20,7 +20,7 @@ inline constexpr size_t max_recycled_bytes = size_t{256} << 20;
 
 struct RecycledMemory {
   PageMemory memory;
-  size_t known_bytes; // leading bytes whose pages are mapped already and need no populate()
+  size_t known_bytes; // leading bytes with mapped pages, which need no populate()
 };
 
 // Return at least `bytes` of memory with arbitrary contents: recycled memory of at most `bytes`, grown if

@@ -71,13 +71,13 @@ public:
       resize(std::max<size_t>(size_, 1));
   }
 
-  // Prepare reserved memory whose IDs [start, stop) will be written without calling room(). Thread-safe.
+  // Prepare reserved memory for writing IDs [start, stop) without room(). Thread-safe.
   void prepare(size_t start, size_t stop) const {
     memory_.populate(std::max(start, ready_) * sizeof *data_, stop * sizeof *data_);
   }
 
 private:
-  // Number of IDs whose pages are mapped ahead, 64 pages per call, in a third of the time of one fault per
+  // Number of IDs to map ahead, 64 pages per call, in a third of the time of one fault per
   // page.
   static constexpr size_t ready_ahead = size_t{64} << 10;
 
@@ -117,7 +117,7 @@ private:
 
   PageMemory memory_; // empty if the caller provides the memory
   uint32_t *data_ = nullptr;
-  size_t capacity_ = 0, ready_ = 0, size_ = 0; // ready_: number of IDs whose pages are mapped
+  size_t capacity_ = 0, ready_ = 0, size_ = 0; // ready_: number of IDs with mapped pages
   bool lent_ = false;
 };
 

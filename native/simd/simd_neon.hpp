@@ -1,5 +1,5 @@
-// Operations that turn 64 bytes into masks, in four 16-byte registers. For arm64, whose base instruction set
-// includes NEON.
+// Operations that turn 64 bytes into masks, in four 16-byte registers. NEON is in the base instruction set of
+// arm64.
 #pragma once
 
 #include "pretokenize/scan_window.hpp"

@@ -1,7 +1,7 @@
 // The pairs of bytes that tokens start with, and a search for them in a text, 64 offsets at a time.
 //
 // Based on Hyperscan's search for several short strings (Wang et al., NSDI 2019): each half of the two bytes
-// is looked up in a table of 16 entries, whose bits represent groups of pairs. A group may match where all
+// is looked up in a table of 16 entries. Their bits represent groups of pairs. A group may match where all
 // four look-ups have its bit. Other pairs can match by accident, so matches are checked in `allowed`.
 #pragma once
 
@@ -33,8 +33,8 @@ inline bool has_first_two(const FirstTwoBytes &pairs, const uint8_t *place) {
   return (pairs.allowed[pair / 64] >> pair % 64 & 1) != 0;
 }
 
-// Return the first offset in text[start, size) that has an allowed pair (or whose last byte starts one) and
-// satisfies is_wanted, which gets a pointer to at least two bytes. Returns `size` if there is none.
+// Return the first offset in text[start, size) that satisfies is_wanted and has an allowed pair, or a last
+// byte that starts one. is_wanted gets a pointer to at least two bytes. Returns `size` if there is none.
 template <class Simd, class IsWanted>
 [[gnu::always_inline]] inline size_t find_by_first_two(const FirstTwoBytes &pairs, const uint8_t *text,
                                                        size_t start, size_t size, IsWanted is_wanted) {

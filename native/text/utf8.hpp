@@ -7,8 +7,8 @@
 
 namespace bpe {
 
-// Return the offset of the first invalid sequence, or `size`. The offset is that of the lead byte of a
-// truncated or invalid sequence, like CPython's UnicodeDecodeError.start. Reads [text, text + size) only.
+// Return the offset of the first invalid sequence, or `size`. It is the offset of the lead byte of the
+// sequence, like CPython's UnicodeDecodeError.start. Reads [text, text + size) only.
 size_t validate_utf8(const uint8_t *text, size_t size);
 
 static inline const uint8_t *bytes_of(std::string_view text) {
