@@ -409,7 +409,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
 
 @pytest.mark.parametrize("first_id", [0, (1 << 18) - 110, 1 << 18, (1 << 31) - 256])
 def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
-    """A cache slot holds up to seven IDs below 2^18; longer lists are in the arena."""
+    """A cache slot holds up to seven IDs below 2^18; other lists are in the arena."""
     encoder = _core.TokenizerCore(
         {first_id + i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False
     )

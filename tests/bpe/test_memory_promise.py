@@ -32,7 +32,7 @@ def words(rng: random.Random) -> bytes:
 
 
 def cjk(rng: random.Random) -> bytes:
-    """Return pretokens of a few thousand characters."""
+    """Return lines of 40 characters, drawn from 3,000."""
     letters = [chr(0x4E00 + place) for place in range(3000)]
     line = "".join(rng.choices(letters, [1 / (rank + 1) for rank in range(3000)], k=600_000))
     return "\n".join(line[at : at + 40] for at in range(0, len(line), 40)).encode()
