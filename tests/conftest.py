@@ -1,6 +1,6 @@
-"""Shared fixtures: a small trained vocabulary, nasty and random text, and the two libraries whose ids are the oracle.
+"""Shared fixtures: a small trained vocabulary, difficult and random text, and tokenizers of the two oracle libraries.
 
-Nothing is downloaded: the vocabulary is trained by bpe.reference on a few lines, then given to each library.
+Nothing is downloaded: bpe.reference trains the vocabulary on a few lines, and each library gets a copy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick: leave out further cases of a test, and tests that are known to take long."""
+    """With --quick, skip further cases of a test and tests that are known to be slow."""
     if not config.getoption("--quick"):
         return
     seen = set(SLOW.read_text(encoding="utf-8").split())
@@ -55,8 +55,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure() -> None:
-    """A shell's background job ignores Ctrl-C, and one under nohup SIGHUP; so would the processes that tests start and
-    end by these."""
+    """Reset the signals that a background job of a shell (Ctrl-C) or nohup (SIGHUP) ignores, since tests start
+    processes and stop them with these signals.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGHUP"):
@@ -94,20 +95,20 @@ NASTY_TEXTS = {
 
 @pytest.fixture(params=sorted(PATTERNS))
 def pattern(request: pytest.FixtureRequest) -> str:
-    """Each named pattern."""
+    """Run the test with each named pattern."""
     name: str = request.param
     return name
 
 
 @pytest.fixture(scope="session")
 def nasty_texts() -> dict[str, str]:
-    """Texts at which encoders have failed, by name."""
+    """Return texts on which encoders have failed, by name."""
     return NASTY_TEXTS
 
 
 @pytest.fixture(scope="session")
 def random_texts() -> Callable[..., Iterator[str]]:
-    """random_texts(seed, count, size): texts of words, spaces, marks and other scripts."""
+    """random_texts(seed, count, size) yields texts of words, spaces, marks and other scripts."""
     pieces = [
         *"abcdeorst \t\n\r.,'!/0123456789",
         *[
@@ -155,7 +156,9 @@ def random_texts() -> Callable[..., Iterator[str]]:
 
 @pytest.fixture(scope="session")
 def trained() -> Callable[[str], tuple[dict[int, bytes], list[tuple[bytes, bytes]]]]:
-    """trained(pattern): (entries by id, merges) of 300 merges over the corpus above; bytes come first, by value."""
+    """trained(pattern) returns (entries by ID, merges) of 300 merges over the corpus above. Bytes come first, by
+    value.
+    """
     made: dict[str, tuple[dict[int, bytes], list[tuple[bytes, bytes]]]] = {}
 
     def train(pattern: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
@@ -174,7 +177,7 @@ def trained() -> Callable[[str], tuple[dict[int, bytes], list[tuple[bytes, bytes
 
 @pytest.fixture(scope="session")
 def listed(trained: Any) -> Callable[..., Tokenizer]:
-    """listed(pattern, **options): a tokenizer with a list of merges and <|endoftext|>."""
+    """listed(pattern, **options) returns a tokenizer with a merge list and <|endoftext|>."""
 
     def make(pattern: str = "gpt2", special_tokens: Any = ("<|endoftext|>",), **options: Any) -> Tokenizer:
         entries, merges = trained(pattern if pattern in PATTERNS else "gpt2")
@@ -185,7 +188,7 @@ def listed(trained: Any) -> Callable[..., Tokenizer]:
 
 @pytest.fixture(scope="session")
 def ranked(trained: Any) -> Callable[..., Tokenizer]:
-    """ranked(pattern): a tokenizer of a rank file with <|endoftext|>; some of its entries no merge reaches."""
+    """ranked(pattern) returns a rank-file tokenizer with <|endoftext|> and some entries that no merge reaches."""
 
     def make(pattern: str = "gpt2", special_tokens: Any = ("<|endoftext|>",)) -> Tokenizer:
         entries, _ = trained(pattern if pattern in PATTERNS else "gpt2")
@@ -198,7 +201,7 @@ def ranked(trained: Any) -> Callable[..., Tokenizer]:
 
 @pytest.fixture(scope="session")
 def tiktoken_of() -> Callable[[Tokenizer], Any]:
-    """tiktoken's Encoding with the tokenizer's entries as ranks."""
+    """Return tiktoken's Encoding with the tokenizer's entries as ranks."""
     import tiktoken
 
     def make(tokenizer: Tokenizer) -> Any:
@@ -215,7 +218,7 @@ def tiktoken_of() -> Callable[[Tokenizer], Any]:
 
 @pytest.fixture(scope="session")
 def huggingface_of() -> Callable[[Tokenizer | dict[str, Any]], Any]:
-    """Hugging Face's Tokenizer of our tokenizer.json, or of a given one."""
+    """Return Hugging Face's Tokenizer from our tokenizer.json, or from the given one."""
     import tokenizers
 
     def make(tokenizer: Tokenizer | dict[str, Any]) -> Any:
@@ -227,15 +230,16 @@ def huggingface_of() -> Callable[[Tokenizer | dict[str, Any]], Any]:
 
 @pytest.fixture
 def open_files_keep_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An open file of this process that is removed is called `.nfs...` until it is closed, as on NFS: its folder can't
-    be removed before."""
+    """Rename removed files to `.nfs...` while this process has them open, as NFS does; until they are closed, their
+    folder cannot be removed.
+    """
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("needs /proc")
     do_unlink, do_rmdir = os.unlink, os.rmdir
 
     def is_open(status: os.stat_result) -> bool:
         for number in os.listdir("/proc/self/fd"):  # noqa: PTH208
-            with suppress(OSError):  # that of the listing
+            with suppress(OSError):  # the descriptor of the listing
                 if os.path.samestat(os.fstat(int(number)), status):
                     return True
         return False

@@ -1,4 +1,4 @@
-"""Servers that pages need, and paths of the modules that tests share."""
+"""Servers for the pages, and import paths of shared test modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stand_ins import texts  # noqa: E402
 
 @pytest.fixture
 def hub() -> Iterator[str]:
-    """The address of a Hugging Face Hub with one Parquet file."""
+    """Yield the address of a Hugging Face Hub with one Parquet file."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("huggingface_hub")
@@ -33,7 +33,7 @@ def hub() -> Iterator[str]:
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of an S3 server with an empty bucket, `bucket`, which the environment names."""
+    """Yield the address of an S3 server with an empty bucket, `bucket`, also set in the environment."""
     pytest.importorskip("obstore")
     with moto_server() as address:
         client_of_another_make(address).create_bucket(Bucket="bucket")
@@ -45,7 +45,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def scheduler() -> Iterator[str]:
-    """The address of a Dask cluster with one worker."""
+    """Yield the address of a Dask cluster with one worker."""
     pytest.importorskip("distributed")
     command = [sys.executable, str(TESTS / "convert" / "dask_cluster.py"), "1", "2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:

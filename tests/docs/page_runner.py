@@ -40,7 +40,7 @@ SHELL = (
 
 
 class Page:
-    """A page. replaced: addresses of the page and the ones to use. printed: the output of each command that ran."""
+    """replaced: addresses in the page and their replacements. printed: the output of each command that ran."""
 
     def __init__(self, path: Path, replaced: dict[str, str] | None = None) -> None:
         self.text = path.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ class Page:
         self.printed: list[tuple[str, str]] = []
 
     def run(self) -> None:
-        """Raise AssertionError where the page differs from what happens."""
+        """Raise AssertionError where the page differs from the actual output."""
         for language, block, expected in BLOCK.findall(self.text):
             if language == "python" and (example := EXAMPLE.match(block.removeprefix("# "))):
                 source = Path(example[0]).read_text(encoding="utf-8")
@@ -74,7 +74,9 @@ class Page:
 
 
 def is_run(line: str) -> bool:
-    """False for comments, NOT_RUN, scripts of the repository and examples that need a package that is not installed."""
+    """Return False for comments, NOT_RUN, repository scripts, and examples with optional packages that are
+    missing.
+    """
     words = shlex.split(line, comments=True)
     if not words or words[0] in NOT_RUN or words[0].startswith("scripts/"):
         return False
@@ -82,13 +84,13 @@ def is_run(line: str) -> bool:
 
 
 def missing(source: str) -> list[str]:
-    """The optional packages that a source imports and that are not installed."""
+    """Return the optional packages that a source imports and that are not installed."""
     imported = [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}", source, re.MULTILINE)]
     return [name for name in imported if find_spec(name) is None]
 
 
 def run_command(line: str, exports: Sequence[str] = (), must_fail: bool = False) -> str:
-    """Stdout and stderr."""
+    """Return stdout and stderr."""
     words = shlex.split(line, comments=True)
     if words[0] == "tokenmill" and not {"|", "<", ">"} & set(words):
         data = io.BytesIO()
@@ -104,7 +106,7 @@ def run_command(line: str, exports: Sequence[str] = (), must_fail: bool = False)
             )
             code, printed = done.returncode, done.stdout + done.stderr
             if "terminate called without an active exception" not in printed:
-                break  # else gloo has aborted a process of torchrun at its end, as it rarely does
+                break  # otherwise gloo aborted a torchrun process at exit, which rarely happens
     assert (code != 0) == must_fail, f"{line}\nexit code {code}\n{printed}"
     assert "Traceback" not in printed, f"{line}\n{printed}"
     return printed

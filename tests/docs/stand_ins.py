@@ -1,4 +1,4 @@
-"""Small stand-ins for the corpora that pages download, with the same names and columns and invented texts.
+"""Small replacements for the corpora that pages download, with the same names and columns and invented texts.
 
 STAND_INS maps a page to the functions that fill the current folder for it.
 """
@@ -28,7 +28,7 @@ WORDS = (
 
 
 def texts(count: int, seed: int, least: int = 30) -> list[str]:
-    """So many short texts, no two equal."""
+    """Return `count` different short texts."""
     rng = random.Random(seed)
     made = []
     for number in range(count):
@@ -65,7 +65,7 @@ def tinystories() -> None:
 
 
 def saved_datasets() -> None:
-    """A DatasetDict as `save_to_disk` writes it."""
+    """Write a DatasetDict with `save_to_disk`."""
     pyarrow = pytest.importorskip("pyarrow")
     for split, rows in (("train", texts(120, 1)), ("validation", texts(10, 2))):
         folder = Path("saved", split)
@@ -120,7 +120,7 @@ def dna() -> None:
 
 
 def ids_of(count: int, seed: int, largest: int, end: int) -> list[list[int]]:
-    """Random documents that end with `end`."""
+    """Return random documents that end with `end`."""
     rng = random.Random(seed)
     return [[*(rng.randint(1, largest) for _ in range(rng.randint(20, 90))), end] for _ in range(count)]
 
@@ -137,7 +137,7 @@ def from_nanogpt() -> None:
 
 
 def tokenizer(path: str = "tokenizer.json") -> None:
-    """520 entries, <|endoftext|> is 0."""
+    """Write a tokenizer of 520 entries in which <|endoftext|> is 0."""
     bpe.train(["\n".join(texts(300, 9)).encode()], 520, ["<|endoftext|>"]).save(path)
 
 
@@ -146,7 +146,7 @@ def dataset(options: str) -> None:
 
 
 def small_dataset() -> None:
-    """corpus.zarr, with 200 documents."""
+    """Write corpus.zarr with 200 documents."""
     tokenizer()
     json_lines("corpus.jsonl", texts(200, 4))
     dataset("corpus.jsonl --append-token '<|endoftext|>' --validation-fraction 0.1 --output corpus.zarr")

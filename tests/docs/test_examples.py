@@ -1,4 +1,4 @@
-"""Programs of docs/examples that no page runs."""
+"""Run the programs of docs/examples that no page runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_evaluation_does_not_depend_on_the_number_of_ranks() -> None:
     documents = [ids.tolist() for ids in dataset.train]
     counts = Counter(id_ for ids in documents for id_ in ids)
     total = counts.total() + dataset.vocab_size
-    # End tokens are no text: neither their loss nor their bytes count.
+    # The loss and the bytes exclude end tokens.
     bits = sum(-math.log2((counts[id_] + 1) / total) for ids in documents for id_ in ids[:-1])
     size = sum(len(tokenizer.decode_bytes(ids[:-1])) for ids in documents)
     assert f" {bits / size:.4f} bits" in printed.pop()

@@ -1,4 +1,4 @@
-"""The examples of the README and of the pages in docs run as shown, and all links lead to files."""
+"""Run the examples of the README and of the docs, and check that all links lead to files."""
 
 from __future__ import annotations
 

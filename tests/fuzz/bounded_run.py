@@ -1,9 +1,9 @@
-"""Runs a reader on an input within limits on memory, time, writing and what else it may do, and tells what went wrong.
+"""Run a reader on an input with limits on memory, time, writes and other effects, and report violations.
 
-Right is a result, or an error of the package's classes, of one line. Wrong is anything else: another error, a
-MemoryError at a limit on address space, more processor time than the target's budget, a signal, a file written, another
-file opened, a process started, a connection, code that is run. Inputs are made by a seed and a number, so each is made
-again by these; many run in one child process, and a child that ends early says at which.
+A result, or a one-line error of the package's classes, is right. Anything else is wrong: another error, a MemoryError
+at a limit on address space, more CPU time than the target's budget, a signal, a file written, another file opened, a
+process started, a connection, or code executed. A seed and a number determine each input. Many inputs run in one
+child process, and a child that ends early records the number of its input.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 from tokenmill.errors import TokenmillError
 
-M_ARENA_MAX = -8  # mallopt: each thread's arena takes 64 MiB of address space
-MOST_SILENT_SECONDS = 120.0  # of the clock, for a child that hangs where no timer of its own ends it
+M_ARENA_MAX = -8  # mallopt: each thread's arena reserves 64 MiB of address space
+MOST_SILENT_SECONDS = 120.0  # wall-clock limit for a child that hangs where its own timer cannot stop it
 _FORBIDDEN = (
     *(
         "os.system",
@@ -43,18 +43,19 @@ _FORBIDDEN = (
     *("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "shutil.", "os.remove"),
     *("os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate", "os.utime"),
 )
-# A sanitizer's runtime takes terabytes of address space, and many times the time.
+# A sanitizer's runtime reserves terabytes of address space and is many times slower.
 IS_SANITIZED = any(name in os.environ.get("LD_PRELOAD", "") for name in ("libasan", "libtsan"))
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader and the inputs that are made for it.
+    """A reader and the inputs made for it.
 
-    make(rng, folder): an input, bytes or anything else; files only below the folder. read(input): all that is done with
-    it. errors: those that it may end with. Its memory: base_bytes + bytes_per_byte for each byte of the input, its
-    processor time likewise. must_refuse: a result is wrong as well. may_write: in the folder of the input, which goes.
+    make(rng, folder): returns an input, bytes or anything else, and writes files only below the folder. read(input):
+    runs the reader. errors: error classes that are allowed. base_bytes and bytes_per_byte: memory limit of an input,
+    base_bytes + bytes_per_byte per byte; the CPU time limit likewise. must_refuse: a result is wrong as well.
+    may_write: allow writes in the input's folder, which is deleted.
     """
 
     name: str
@@ -69,16 +70,16 @@ class Target:
     may_write: bool = False
 
     def memory_bytes(self, size: int) -> int:
-        """What may be taken for an input of `size` bytes."""
+        """Return the memory limit for an input of `size` bytes."""
         return self.base_bytes + self.bytes_per_byte * size
 
     def seconds(self, size: int) -> float:
-        """The same of processor time."""
+        """Return the CPU time limit for an input of `size` bytes."""
         return self.base_seconds + self.seconds_per_byte * size
 
 
 class Finding(NamedTuple):
-    """What went wrong with one input."""
+    """A violation and its input."""
 
     target: str
     seed: int
@@ -88,7 +89,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Tally:
-    """What came of a run. executions, refused: by target."""
+    """Totals of a run. executions, refused: by target."""
 
     executions: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
@@ -96,11 +97,11 @@ class Tally:
 
 
 class TookTooLong(BaseException):
-    """The budget of processor time is spent; no reader catches it."""
+    """The CPU time budget is spent; a BaseException, so that no reader catches it."""
 
 
 class Forbidden(BaseException):
-    """The reader did what no reader may."""
+    """The reader did something no reader may do."""
 
 
 _watching = False
@@ -143,8 +144,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _may_write(path: Any, *more: Any) -> bool:
-    """Whether a path is one that the reader may change; what is open already was asked for, a folder too, as the last
-    of `more`, in which it lies."""
+    """Return whether the reader may change a path. An open descriptor was checked when it was opened, including the
+    descriptor of a parent folder, the last of `more`.
+    """
     if _writable is None:
         return False
     if isinstance(path, int) or (more and isinstance(more[-1], int) and more[-1] >= 0):
@@ -153,7 +155,7 @@ def _may_write(path: Any, *more: Any) -> bool:
 
 
 def _is_import() -> bool:
-    """Whether a module of ours or of a library is being imported, which runs code and may write it compiled."""
+    """Return whether a module is being imported, which runs code and may write bytecode."""
     frame = sys._getframe()
     while frame := frame.f_back:  # type: ignore[assignment]
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -166,8 +168,8 @@ def _out_of_time(*_: object) -> None:
 
 
 def prepare_process() -> None:
-    """What holds for the rest of this process, a child that does nothing else."""
-    faulthandler.disable()  # a signal is told by the parent
+    """Apply the limits for the rest of this process, a child that does nothing else."""
+    faulthandler.disable()  # the parent reports signals
     ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     sys.addaudithook(_audit)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -180,7 +182,7 @@ def _limited(memory_bytes: int, seconds: float, writable: Path | None) -> Iterat
     global _watching, _writable
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     endless = resource.RLIM_INFINITY
-    if not IS_SANITIZED:  # whose runtime takes terabytes of address space
+    if not IS_SANITIZED:  # its runtime reserves terabytes of address space
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory_bytes, endless))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0 if writable is None else endless, endless))
     _writable = writable
@@ -196,7 +198,7 @@ def _limited(memory_bytes: int, seconds: float, writable: Path | None) -> Iterat
 
 
 def size_of(made: Any) -> int:
-    """The bytes of an input: its own, or what its files take on the disk."""
+    """Return the bytes of an input: its own size, or the size of its files on disk."""
     if isinstance(made, Path):
         paths = [made, *made.rglob("*")]
         return sum(512 * path.lstat().st_blocks for path in paths if not path.is_dir())
@@ -204,8 +206,9 @@ def size_of(made: Any) -> int:
 
 
 def run_one(target: Target, seed: int, number: int, folder: Path) -> tuple[str, bool]:
-    """(what is wrong with the reading of one input, empty if nothing; whether the input was refused). In a process
-    after `prepare_process`."""
+    """Return (violation, empty if none; whether the reader raised an allowed error). Call it after
+    `prepare_process`.
+    """
     for entry in folder.iterdir():
         shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
     made = target.make(random.Random(f"{target.name} {seed} {number}"), folder)
@@ -233,7 +236,7 @@ def run_one(target: Target, seed: int, number: int, folder: Path) -> tuple[str, 
 class _Slice:
     """A child process that runs some inputs of a target, one after the other.
 
-    Shared with it: the number that it is at, how many it has done and how many of them were refused.
+    Shared with the child: the current number, the count of finished inputs, and the count of refused ones.
     """
 
     def __init__(self, target: Target, seed: int, numbers: range, seconds: float) -> None:
@@ -248,7 +251,7 @@ class _Slice:
             self._work(time.monotonic() + seconds)
 
     def _work(self, deadline: float) -> None:
-        """Of the child, which ends here."""
+        """Run the child, and exit."""
         try:
             prepare_process()
             inputs = self._folder / "inputs"
@@ -270,7 +273,7 @@ class _Slice:
         os._exit(0)
 
     def is_over(self) -> bool:
-        """Whether the child has ended; one that is silent for too long is ended."""
+        """Return whether the child has ended; kill it if it is silent for too long."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid:
             if status:
@@ -289,7 +292,7 @@ class _Slice:
         return int.from_bytes(self._shared[:8], "little")
 
     def report(self, tally: Tally) -> int:
-        """Add what came of it; the number to go on with."""
+        """Add the results to the tally, and return the number to continue with."""
         name = self.target.name
         done, refused = (int.from_bytes(self._shared[at : at + 8], "little") for at in (8, 16))
         self._told.seek(0)
@@ -314,13 +317,14 @@ def fuzz(
     seconds: float | None,
     processes: int,
 ) -> Iterator[Tally]:
-    """Run the targets in turns: `executions` inputs of each from number `first` on, or until `seconds` have passed.
+    """Run the targets in rotation: `executions` inputs of each, starting at number `first`, or until `seconds` have
+    passed.
 
-    Yields the tally, the same one, after each slice; after the last one everything is in it.
+    Yield the same tally after each slice; after the last slice it is complete.
     """
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        for target in targets:  # what its inputs are made of is there before the children are
+        for target in targets:  # build the source material before children start
             target.make(random.Random(0), Path(tempfile.mkdtemp(dir=folder)))
     deadline = None if seconds is None else time.monotonic() + seconds
     following = {target.name: first for target in targets}

@@ -1,7 +1,7 @@
-"""Datasets made to cost their reader too much or to lead it astray: each is a sound one with some changes by a seed.
+"""Hostile datasets: sound datasets with seeded changes that aim at excessive cost or wrong reads.
 
-A change is a function of a generator of random numbers and the dataset's folder. What a reader may cost is for
-tests/fuzz/bounded_run.py to say.
+A change is a function of a random generator and the dataset's folder. tests/fuzz/bounded_run.py defines the limits of
+a reader.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LAYOUTS = (
 
 
 def write_sound(root: Path, rng: random.Random) -> None:
-    """A small dataset with a manifest, in one of the layouts, half of them with a loss mask."""
+    """Write a small dataset with a manifest, in one of the layouts, half of them with a loss mask."""
     layout = rng.choice(LAYOUTS)
     has_mask = rng.random() < 0.5
     root.mkdir()
@@ -121,7 +121,7 @@ def _edit(path: Path, edit: Callable[[Any], None]) -> None:
 
 
 def claim_many_chunks(rng: random.Random, root: Path) -> None:
-    """Zarr chunks of one element, or shards of many of them."""
+    """Claim Zarr chunks of one element, or shards of many of them."""
     count = rng.choice([2**24, 2**31, 2500000000, 2**32, 2**40, 2**62])
     for path in rng.sample([path for path in metadata_of(root) if path.name in (".zarray", "zarr.json")], 4):
         value = json.loads(path.read_text())
@@ -173,7 +173,7 @@ def change_metadata(rng: random.Random, root: Path) -> None:
 
 
 def change_manifest(rng: random.Random, root: Path) -> None:
-    """One whose own hash is right."""
+    """Change the manifest, and make its own hash match."""
     manifest = read_manifest(root)
     assert manifest is not None
     counts = {
@@ -191,7 +191,7 @@ def change_manifest(rng: random.Random, root: Path) -> None:
 
 @functools.cache
 def bomb(kind: str) -> bytes:
-    """A stream of BOMB_BYTES zeros, made of one part that is repeated, since compressing them takes seconds."""
+    """Return a stream of BOMB_BYTES zeros, built by repeating one part, since compressing zeros takes seconds."""
     part = bytes(2**20)
     times = BOMB_BYTES // len(part)
     if kind == "gzip":
@@ -249,7 +249,9 @@ def _shard_of(value: Any, kind: str, options: dict[str, Any], rng: random.Random
 
 
 def put_link(rng: random.Random, root: Path) -> None:
-    """A file or folder is elsewhere, and whole; a reader that follows it reads the dataset as it was."""
+    """Replace a file or folder by a link to its moved copy; a reader that follows the link reads the original
+    dataset.
+    """
     entry = rng.choice(sorted(root.rglob("*")))
     outside = root.parent / "outside"
     entry.rename(outside)

@@ -1,7 +1,7 @@
-"""Changes of inputs by a generator of random numbers: of bytes, of JSON values, of Protocol Buffers, of expressions.
+"""Random mutations of inputs: bytes, JSON values, Protocol Buffers and expressions.
 
-Those that know the structure keep the rest of it whole, so that a mutant gets past the first check. Some mutants repeat
-a part many times: what a reader may take is said in terms of the input's size, and small inputs would not tell.
+Mutations that know the structure keep the rest of it valid, so that a mutant passes the first check. Some mutants
+repeat a part many times: limits are relative to the input's size, and small inputs would not reach them.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ VALUES: tuple[Any, ...] = (
     *(None, True, False, "", "a", "\x1b[2J", "\ud800", "é", "\0", "Ġ", "▁", "../outside/secret", "0" * 1000),
     *(1.5, -0.0, 1e308, float("nan"), float("inf"), [], {}, [1], [[]], {"id": "zstd"}, {"type": "Sequence"}),
 )
-LARGEST_BYTES = 1 << 18  # of a mutant that was made longer
+LARGEST_BYTES = 1 << 18  # limit for a mutant that was extended
 _NUMBER = re.compile(rb"-?\d+")
 
 
 def change_bytes(rng: random.Random, data: bytes, others: Sequence[bytes] = ()) -> bytes:
-    """A mutant of `data`; others: of which it may get a part."""
+    """Return a mutant of `data`, possibly with parts of `others`."""
     made = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         at = rng.randrange(len(made) + 1)
@@ -86,7 +86,7 @@ def change_bytes(rng: random.Random, data: bytes, others: Sequence[bytes] = ()) 
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """(container, key) of every value in a JSON value."""
+    """Return (container, key) of every value in a JSON value."""
     found: list[tuple[Any, Any]] = []
     waiting = [value]
     while waiting:
@@ -98,7 +98,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 def change_value(rng: random.Random, value: Any, others: Sequence[Any] = ()) -> Any:
-    """A JSON value with a few changes; others: values of the same kind, of which it may get parts. A copy."""
+    """Return a changed copy of a JSON value, possibly with parts of `others`, which are values of the same kind."""
     value = copy.deepcopy(value)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         found = places(value)
@@ -139,7 +139,7 @@ def change_value(rng: random.Random, value: Any, others: Sequence[Any] = ()) -> 
 
 
 def change_json(rng: random.Random, value: Any, others: Sequence[Any] = ()) -> bytes:
-    """The text of a JSON value with changes, sometimes with others that no value has: keys twice, deep nesting."""
+    """Return the JSON text of a changed value, sometimes with changes no value has: duplicate keys, deep nesting."""
     data = json.dumps(change_value(rng, value, others), ensure_ascii=rng.random() < 0.5).encode(
         errors="surrogatepass"
     )
@@ -205,7 +205,7 @@ _FRAGMENTS = (
 
 
 def change_text(rng: random.Random, text: str) -> str:
-    """A text, an expression above all, with parts taken out, put in, doubled and repeated."""
+    """Return a text, usually an expression, with parts removed, inserted, duplicated and repeated."""
     for _ in range(rng.choice([1, 1, 2, 5])):
         at = rng.randrange(len(text) + 1)
         stop = min(len(text), at + rng.choice([1, 2, 5, 20]))
@@ -225,7 +225,7 @@ Field = tuple[int, int, int | bytes]
 
 
 def fields_of(message: bytes) -> list[Field]:
-    """The fields of a message; none where it is no message."""
+    """Return the fields of a message, or none if it is not a message."""
     try:
         return [
             (n, kind, v if isinstance(v, int) else bytes(v)) for n, kind, v in fields(memoryview(message))
@@ -235,7 +235,7 @@ def fields_of(message: bytes) -> list[Field]:
 
 
 def message_of(found: Sequence[Field]) -> bytes:
-    """The message with these fields."""
+    """Return the message with these fields."""
     made = bytearray()
     for number, kind, value in found:
         if isinstance(value, int):
@@ -248,7 +248,7 @@ def message_of(found: Sequence[Field]) -> bytes:
 
 
 def change_message(rng: random.Random, message: bytes, depth: int = 2) -> bytes:
-    """A message of Protocol Buffers with changes in it or in the messages within."""
+    """Return a Protocol Buffers message with changes in its fields or in nested messages."""
     found = fields_of(message)
     if not found or rng.random() < 0.03:
         return change_bytes(rng, message)

@@ -1,4 +1,4 @@
-"""All targets: a reader of files from others each, with the inputs that are made for it."""
+"""All targets: readers of foreign files, each with its generated inputs."""
 
 from __future__ import annotations
 

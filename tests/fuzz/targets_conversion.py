@@ -34,7 +34,7 @@ STAGES = (0, 1, 2)  # runs that are merged
 
 
 def options(output: Path) -> ConvertOptions:
-    """Of all runs; some runs of zarr chunks a split, several shards."""
+    """Return the options of all runs; some runs have several Zarr chunks per split and several shards."""
     folder = Path(_kept.name)
     return ConvertOptions(
         inputs=[str(folder / "en.txt")],
@@ -49,7 +49,7 @@ def options(output: Path) -> ConvertOptions:
 
 @cache
 def sound(stage: int, attempt: int) -> dict[str, bytes]:
-    """The files of the working folder of a run that stopped when so many runs were merged."""
+    """Return the files of the working folder of a run that stopped after merging `stage` runs."""
     left = Path(_kept.name) / f"stopped-{stage}-{attempt}"
     merged = []
 
@@ -68,7 +68,7 @@ def sound(stage: int, attempt: int) -> dict[str, bytes]:
 
 @cache
 def expected() -> dict[str, bytes]:
-    """The dataset; makes the corpus too."""
+    """Return the dataset; also creates the corpus."""
     folder = Path(_kept.name)
     (folder / "tok.json").write_bytes(tokenizer_bytes())
     (folder / "en.txt").write_bytes(sample_text(40))
@@ -77,7 +77,7 @@ def expected() -> dict[str, bytes]:
 
 
 def make_folder(rng: random.Random, folder: Path) -> Path:
-    """A working folder with some of its files changed."""
+    """Return a working folder with some files changed."""
     expected()
     folders = {stage: sound(stage, 0) for stage in STAGES}
     others = {stage: sound(stage, 1) for stage in STAGES}  # of another run

@@ -45,7 +45,7 @@ def _make_records(form: str) -> Callable[[random.Random, Path], Path]:
         if form == "tsv":
             rows = compressed(change_bytes(rng, b'id\ttext\n1\ta\n2\t"b\nc"\n' * rng.choice([1, 50])), "xz")
             data = rows if rng.random() < 0.8 else change_bytes(rng, data)
-        elif form == "parquet" and rng.random() < 0.7:  # of the metadata, which all else hangs on
+        elif form == "parquet" and rng.random() < 0.7:  # in the metadata, which everything else depends on
             size = int.from_bytes(data[-8:-4], "little")
             start = len(data) - 8 - size
             footer = change_bytes(rng, data[start:-8])
@@ -61,7 +61,7 @@ def _make_records(form: str) -> Callable[[random.Random, Path], Path]:
 
 
 def _with_another_header(rng: random.Random, data: bytes) -> bytes:
-    """A tar archive with a changed header whose check sum fits, so that it is believed."""
+    """Change a header of a tar archive and fix its checksum, so that the change is accepted."""
     at = rng.choice([at for at in range(0, len(data), 512) if data[at + 257 : at + 262] == b"ustar"])
     header = bytearray(change_bytes(rng, data[at : at + 512])[:512].ljust(512, b"\0"))
     if rng.random() < 0.5:
@@ -77,13 +77,13 @@ def _with_another_header(rng: random.Random, data: bytes) -> bytes:
 
 
 def make_lines(rng: random.Random, folder: Path) -> Path:
-    """JSON Lines: whole records changed, one in the text; some long, some nested deep."""
+    """Write JSON Lines with changed records or changed text, some lines long, some deeply nested."""
     lines = json_lines(DOCUMENTS * rng.choice([1, 20]), rng.randrange(4)).split(b"\n")
     for _ in range(rng.choice([1, 2, 5])):
         at = rng.randrange(len(lines))
         try:
             lines[at] = change_json(rng, json.loads(lines[at] or b"{}"))
-        except (ValueError, RecursionError):  # of the change before
+        except (ValueError, RecursionError):  # caused by an earlier change
             lines[at] = change_bytes(rng, lines[at])
     data = b"\n".join(lines)
     (folder / "a.jsonl").write_bytes(change_bytes(rng, data) if rng.random() < 0.4 else data)
@@ -99,7 +99,7 @@ def make_text(rng: random.Random, folder: Path) -> Path:
 
 def _make_stream(compression: str) -> Callable[[random.Random, Path], Path]:
     def make(rng: random.Random, folder: Path) -> Path:
-        """Members with changes, others between them, and what grows: much of the same byte."""
+        """Write an archive with changed members, others between them, and members that expand: many equal bytes."""
         text = b"|".join(document.encode() for document in DOCUMENTS)
         if rng.random() < 0.1:
             text += b"a" * rng.choice([1 << 16, 1 << 22])
@@ -109,7 +109,7 @@ def _make_stream(compression: str) -> Callable[[random.Random, Path], Path]:
         if rng.random() < 0.1:
             members += [compressed(b"", compression)] * rng.choice([1, 100, LARGEST_BYTES // 64])
         data = b"".join(members)
-        if compression == "gz" and rng.random() < 0.3:  # the check sum fits, so the text is looked at
+        if compression == "gz" and rng.random() < 0.3:  # the checksum matches, so the text is read
             changed = change_bytes(rng, text)
             data = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + zlib.compress(changed)[2:-4]
             data += struct.pack("<II", zlib.crc32(changed), len(changed))
@@ -124,7 +124,7 @@ def _make_stream(compression: str) -> Callable[[random.Random, Path], Path]:
 
 
 def read_documents(path: Path, marks: MarkRules | None = None) -> None:
-    """All documents, whole and in three pieces, by both rules of bad text."""
+    """Read all documents, whole and in three pieces, with both rules for invalid text."""
     status = path.stat()
     source = Source(str(path), status.st_size, status.st_mtime_ns, kind=kind_of(str(path)))
     for count, invalid in ((1, "error"), (3, "replace")):
@@ -139,7 +139,7 @@ def read_documents(path: Path, marks: MarkRules | None = None) -> None:
 
 
 def read_pairs(path: Path) -> None:
-    """The same as records with a loss mask."""
+    """Read the same files as records with a loss mask."""
     read_documents(path, MarkRules("text", "text"))
 
 
@@ -152,7 +152,7 @@ TARGETS = [
         Target(f"records: {form}", _make_records(form), read_pairs, base_bytes=1 << 29)
         for form in ("parquet", "arrow", "csv")
     ),
-    # The decoder of zstd has a window of up to 128 MiB, and what comes out is a bounded part of it at a time.
+    # The zstd decoder has a window of up to 128 MiB, and its output is produced in bounded parts.
     *(
         Target(f"compressed: {form}", _make_stream(form), read_documents, base_bytes=1 << 29)
         for form in PACKED

@@ -40,7 +40,7 @@ ERRORS = (FlatTokensError, TokenmillError)
 
 
 def read_all(root: Path) -> None:
-    """Everything that is read of a dataset. The first error ends a reader, not the others; then it is raised."""
+    """Run every reader of a dataset. An error ends only its reader; the first error is raised at the end."""
     errors: list[FlatTokensError] = []
     for reader in (_verify, _open, _info, _head, _sequences, _rows, _batches, _packs):
         try:
@@ -103,7 +103,7 @@ def _make_dataset(kind: str) -> Callable[[random.Random, Path], Path]:
         root = folder / "d"
         write_sound(root, rng)
         for _ in range(1 if kind == "link" else rng.choice([1, 1, 2])):
-            with suppress(ValueError, IndexError, OSError, KeyError, TypeError):  # of what the first left
+            with suppress(ValueError, IndexError, OSError, KeyError, TypeError):  # on the first result
                 CHANGES[kind](rng, root)
         return root
 
@@ -112,7 +112,7 @@ def _make_dataset(kind: str) -> Callable[[random.Random, Path], Path]:
 
 @cache
 def _sound(layout: int, wanted: str) -> dict[str, bytes]:
-    """The files of a sound dataset whose names end so."""
+    """Return the files of a sound dataset with names that end in `wanted`."""
     with TemporaryDirectory() as folder:
         root = Path(folder, "d")
         write_sound(root, _Drawn(layout))
@@ -124,7 +124,7 @@ def _sound(layout: int, wanted: str) -> dict[str, bytes]:
 
 
 class _Drawn(random.Random):
-    """Draws the layout that is asked for first, then at random."""
+    """Draw at random, except for the layout."""
 
     def __init__(self, layout: int) -> None:
         super().__init__(layout)
@@ -140,7 +140,7 @@ class _Drawn(random.Random):
 
 
 def make_manifest(rng: random.Random, folder: Path) -> Path:
-    """A manifest or one of its lists with changes, most of them with digests that fit."""
+    """Write a manifest or one of its lists with changes, most of them with matching digests."""
     layout = rng.randrange(len(LAYOUTS))
     files = {name: _sound(layout, name)[name] for name in ("manifest.json", "files.jsonl", "sources.jsonl")}
     value = json.loads(files["manifest.json"])
@@ -164,7 +164,7 @@ def make_manifest(rng: random.Random, folder: Path) -> Path:
 
 
 def _hashed(value: dict[str, Any]) -> bytes:
-    """The text of a manifest with its own hash."""
+    """Return the text of a manifest with its own hash."""
     text = json.dumps({**value, "manifest_sha256": "0" * 64})
     return hashlib.sha256(text.encode()).hexdigest().join(text.rsplit("0" * 64, 1)).encode()
 
@@ -178,7 +178,7 @@ def read_manifests(folder: Path) -> None:
 
 
 def make_metadata(rng: random.Random, folder: Path) -> Path:
-    """The zarr metadata of an array and its group."""
+    """Write the Zarr metadata of an array and its group."""
     layout, suffixes = rng.randrange(len(LAYOUTS)), (".zarray", ".zattrs", ".zgroup", "zarr.json")
     found = [item for suffix in suffixes for item in _sound(layout, suffix).items()]
     files = {name: data for name, data in found if "train" in name}
@@ -218,7 +218,7 @@ _CHAINS: tuple[tuple[list[dict[str, Any]], dict[str, Any] | None], ...] = (
 
 
 def make_chunk(rng: random.Random, _: Path) -> bytes:
-    """A zarr chunk behind its chain, as JSON, with changes in either."""
+    """Return a Zarr chunk after its codecs as JSON, with changes in the chunk or the codecs."""
     filters, compressor = rng.choice(_CHAINS)
     crc = rng.random() < 0.3
     payload = CodecChain.of(filters, compressor, crc).encode(_VALUES)
@@ -241,7 +241,7 @@ def read_chunk(data: bytes) -> None:
     try:
         filters, compressor, crc = json.loads(head)
         chain = CodecChain.of(list(filters), compressor, bool(crc))
-    except (TypeError, AttributeError, KeyError):  # shapes that zarr_metadata refuses before
+    except (TypeError, AttributeError, KeyError):  # shapes that zarr_metadata rejects earlier
         return
     values = np.empty(64, "<u4")
     chain.last_element(payload, values.dtype, len(values))
@@ -305,7 +305,7 @@ def _make_foreign(name: str) -> Callable[[random.Random, Path], Path]:
 
 
 def _npy_header(rng: random.Random, data: bytes) -> bytes:
-    """Another header in front of the same numbers."""
+    """Put another header before the same numbers."""
     described = {
         "descr": rng.choice(
             ["<u2", "<i8", ">u4", "|O", "<f8", "<M8[s]", "|V100000000", "<U9", [("a", "<i4")], "b1"]

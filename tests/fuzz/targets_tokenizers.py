@@ -1,4 +1,4 @@
-"""Targets of bpe: tokenizer files of every format, patterns in both dialects, charsmaps, counts, files of ids."""
+"""Targets of bpe: tokenizer files of every format, patterns in both dialects, charsmaps, counts, files of IDs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ENTRIES = list(dict.fromkeys([*(bytes([b]) for b in range(256)), *(left + right 
 
 
 def use(tokenizer: Tokenizer) -> None:
-    """What a user does with a tokenizer that was loaded."""
+    """Use a loaded tokenizer as a caller would."""
     for text in TEXTS:
         ids = tokenizer.encode(text)
         tokenizer.decode(ids)
@@ -126,7 +126,7 @@ _POST_PROCESSORS: tuple[Any, ...] = (
 
 @cache
 def tokenizer_documents() -> list[dict[str, Any]]:
-    """Sound tokenizer.json of all components."""
+    """Return valid tokenizer.json values that cover all components."""
     made: list[dict[str, Any]] = []
     first = len(ENTRIES)
     renumbered = json.dumps(_POST_PROCESSORS).replace("300", str(first)).replace("301", str(first + 1))
@@ -158,7 +158,7 @@ def tokenizer_documents() -> list[dict[str, Any]]:
 
 
 def _text_documents() -> list[dict[str, Any]]:
-    """Of entries that are texts: with bytes to fall back to, with an unknown token, with a suffix."""
+    """Return vocabularies of text entries: with byte fallback, with an unknown token, with a suffix."""
     texts = ["<unk>", "<s>", "▁", "t", "h", "e", "▁t", "he", "▁the", "é", "é</w>", "the</w>"]
     decoders = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
                 {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]  # fmt: skip
@@ -190,7 +190,7 @@ def _text_documents() -> list[dict[str, Any]]:
 def make_tokenizer_json(rng: random.Random, _: Path) -> bytes:
     documents = tokenizer_documents()
     root = dict(rng.choice(documents))
-    if rng.random() < 0.6:  # entries and merges outnumber all else
+    if rng.random() < 0.6:  # entries and merges outnumber everything else
         vocab, merges = root["model"]["vocab"], root["model"]["merges"]
         root["model"] = {**root["model"], "vocab": {}, "merges": []}
         changed = change_value(rng, root, [rng.choice(documents)])
@@ -264,7 +264,7 @@ def read_tekken(data: bytes) -> None:
 
 
 def _charsmap(rng: random.Random) -> bytes:
-    """One of a few rules, of some hundred units; tools/charsmap.py makes it."""
+    """Return the charsmap of a few rules, a few hundred units, made by tools/charsmap.py."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
     from charsmap import build
 
@@ -371,7 +371,7 @@ def _counts_file() -> bytes:
 
 
 def make_counts(rng: random.Random, folder: Path) -> Path:
-    """A counts file with changes in head, block and footer, most of them with hashes that fit."""
+    """Write a counts file with changes in header, block and footer, most of them with matching hashes."""
     data = _counts_file()
     start, _, _ = struct.unpack("<QQ8s", data[-24:])
     header, block, footer = data[:16], data[16 : start - 8], data[start:-24]

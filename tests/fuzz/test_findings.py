@@ -1,4 +1,4 @@
-"""What the fuzz targets found, each as small as it is."""
+"""Minimal inputs of faults that the fuzz targets found."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def blocks(name: str, place: Path) -> Iterator[Any]:
 
 
 def test_components_that_double_a_text_again_and_again() -> None:
-    """Forty ByteLevels make a terabyte of a letter."""
+    """Forty ByteLevels expand a letter to a terabyte."""
     root = dict(tokenizer_documents()[0])
     doubling = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     root["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [doubling] * 40}
@@ -55,13 +55,13 @@ def test_replacements_that_grow_what_replacements_made(pattern: dict[str, str]) 
 
 
 def test_a_charsmap_key_that_ends_within_a_character() -> None:
-    """What was left of the character was no UTF-8, and went on to what takes valid text for granted."""
+    """The rest of the character was invalid UTF-8, and was passed to code that expects valid text."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
     from charsmap import build
 
     whole = build({"\u4e2d": "m", "abc": "A"})
     units = np.frombuffer(whole[4 : 4 + int.from_bytes(whole[:4], "little")], np.uint32).copy()
-    first = np.flatnonzero(units & 0x800000FF == 0xE4)[0]  # of the three bytes; made a key by itself
+    first = np.flatnonzero(units & 0x800000FF == 0xE4)[0]  # of the three bytes; turned into a separate key
     second = int(first) ^ (int(units[first]) >> 10 << ((int(units[first]) & 1 << 9) >> 6))
     units[first] |= 1 << 8
     units[second] = 1 << 31
@@ -71,7 +71,7 @@ def test_a_charsmap_key_that_ends_within_a_character() -> None:
 
 
 def test_a_charsmap_with_a_key_of_three_letters() -> None:
-    """The first of them was taken for one that stays, since no key of one or two was found."""
+    """The first letter was treated as unchanged, since no key of one or two letters matched."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
     from charsmap import build
 
@@ -80,7 +80,7 @@ def test_a_charsmap_with_a_key_of_three_letters() -> None:
 
 
 def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is cut by the regex package instead, with the same pieces; what can't be compiled is found out once."""
+    """The regex package cuts it instead, with the same pieces; the failed compilation is cached."""
     expression = r"\p{L}{1,3}(?=a)|\s+(?!\S)|."
     compiled = Pretokenizer((Split(expression, "oniguruma"),)).checked()
     assert compiled.slow_because is None
@@ -131,7 +131,7 @@ def test_an_index_names_a_file_that_cannot_be(tmp_path: Path, name: str, file_na
 
 
 def test_ends_of_documents_whose_differences_wrap(tmp_path: Path) -> None:
-    """A fall by more than 2^63 looks like a rise where it is taken as a difference."""
+    """As an unsigned difference, a decrease of more than 2^63 looks like an increase."""
     write_megatron(tmp_path / "a.bin", [[1], [2], [3]])
     index = bytearray((tmp_path / "a.idx").read_bytes())
     index[-24:] = np.array([2**62, -(2**62) - 1, 3], "<i8").tobytes()
@@ -152,7 +152,7 @@ def test_a_separator_in_a_message_is_escaped(tmp_path: Path) -> None:
 def test_levels_that_do_not_fit_their_histograms_ended_the_process(
     marks: MarkRules | None, tmp_path: Path
 ) -> None:
-    """pyarrow ends the process where such a column's metadata are looked at from Python."""
+    """pyarrow aborts the process when Python reads the metadata of such a column."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a", "b"]}), path)
     data = path.read_bytes()

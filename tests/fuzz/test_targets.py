@@ -1,4 +1,4 @@
-"""A slice of each target of tools/fuzz, and that the limits would notice what no reader may do."""
+"""Run a slice of each target of tools/fuzz, and check that the limits detect every forbidden action."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXECUTIONS = 6
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits address space as Linux does"),
-    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # Python 3.12's, of fork
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # Python 3.12 warns about fork
 ]
 
 
@@ -57,7 +57,7 @@ def test_a_sound_dataset_is_read(tmp_path: Path, seed: int) -> None:
 
 
 def test_a_sound_input_is_read() -> None:
-    """Not all mutants are refused: of those that stay sound, or nearly, each target reads some."""
+    """Some mutants stay valid or nearly valid, and each target reads some of them without an error."""
     for name in ("tokenizer.json", "SentencePiece model", "counts file", "manifest", "import: megatron"):
         tally = run(TARGETS[name], 40)
         assert not tally.findings
@@ -81,7 +81,7 @@ def take_time(_: object) -> None:
         pass
 
 
-# What a reader does -> what is told of it.
+# Action of a reader -> the reported violation.
 READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "takes memory": (lambda _: np.ones(2**30, np.uint8), "MemoryError"),
     "takes time": (take_time, "took more than"),
