@@ -9,7 +9,7 @@ from flat_tokens.loading.loader import Loader
 
 
 def sources(train: Any) -> dict[str, Any]:
-    """A Loader, a Mixture and a Loader of packs, of the same row length."""
+    """Return a Loader, a Mixture and a Loader of packs with the same row length."""
     packed = flat_tokens.PackedSequences(train, 12, strategy="best-fit", window_seqs=32)
     options: dict[str, Any] = {"block_tokens": 40}
     return {

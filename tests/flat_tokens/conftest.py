@@ -1,4 +1,4 @@
-"""Small datasets for the tests of flat_tokens."""
+"""Small datasets for the flat_tokens tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from flat_tokens.storage.layout import ArrayLayout
 
-# For the modules that the tests share.
+# Import paths of shared test modules.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "stores")]
 
 from small_datasets import EXAMPLE, Sequences, write_dataset  # noqa: E402
@@ -21,7 +21,7 @@ MakeDataset = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def moto() -> Iterator[str]:
-    """The address of moto's S3 server."""
+    """Yield the address of moto's S3 server."""
     pytest.importorskip("obstore", reason="obstore is not installed")
     from servers import moto_server
 
@@ -31,7 +31,7 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture
 def make_dataset(tmp_path: Path) -> MakeDataset:
-    """make_dataset(train=EXAMPLE, validation=[], layout=ArrayLayout()) -> the path of a finished dataset."""
+    """make_dataset(train=EXAMPLE, validation=[], layout=ArrayLayout()) returns the path of a finished dataset."""
 
     def make(
         train: Sequences = EXAMPLE,
@@ -47,7 +47,7 @@ def make_dataset(tmp_path: Path) -> MakeDataset:
 
 @pytest.fixture
 def random_sequences() -> Callable[..., list[list[int]]]:
-    """random_sequences(seed, count, longest, largest_id) -> sequences of 1 to `longest` ids."""
+    """random_sequences(seed, count, longest, largest_id) returns sequences of 1 to `longest` IDs."""
 
     def make(seed: int, count: int, longest: int = 9, largest_id: int = 27) -> list[list[int]]:
         rng = random.Random(seed)

@@ -11,8 +11,7 @@ from tokenmill.stores import Entry, Store
 
 
 class CountingStore:
-    """Another store's objects. requests: how often each method was called; read_ranges counts ranges that are not
-    neighbours."""
+    """Wrap another store. requests: calls per method; for read_ranges, the number of non-adjacent ranges."""
 
     is_local = False
 
@@ -56,7 +55,7 @@ class CountingStore:
 
 
 def copy_dataset(root: Path, store: Any) -> Any:
-    """Put a dataset's files as objects, the manifest last; the store."""
+    """Copy a dataset's files to the store, the manifest last, and return the store."""
     paths = sorted(path for path in root.rglob("*") if path.is_file())
     for path in sorted(paths, key=lambda path: path.name == "manifest.json"):
         store.put(path.relative_to(root).as_posix(), path.read_bytes())

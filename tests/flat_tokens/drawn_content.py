@@ -1,4 +1,4 @@
-"""Drawn datasets for the contract tests: layouts, sequences and loss masks, and the arrays of the format."""
+"""Drawn datasets for the contract tests: layouts, sequences, loss masks, and the arrays of the format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sequences = list[list[int]]
 
 @st.composite
 def layouts(draw: st.DrawFn, formats: tuple[int, ...] = (2, 3)) -> ArrayLayout:
-    """Layouts with Zarr chunks so small that few tokens fill several files."""
+    """Draw layouts with Zarr chunks so small that few tokens fill several files."""
     zarr_format = draw(st.sampled_from(formats))
     chunk = 8 * draw(st.integers(1, 4))
     shard = chunk * draw(st.integers(1, 3)) if zarr_format == 3 else None
@@ -30,7 +30,7 @@ def layouts(draw: st.DrawFn, formats: tuple[int, ...] = (2, 3)) -> ArrayLayout:
 
 
 def sequences(largest: int = 2**31 - 1, least: int = 1) -> st.SearchStrategy[Sequences]:
-    """Up to 30 sequences, some of them longer than a Zarr chunk."""
+    """Draw up to 30 sequences, some of them longer than a Zarr chunk."""
     ids = st.one_of(st.integers(0, min(largest, 300)), st.integers(0, largest))
     one = st.one_of(st.lists(ids, min_size=least, max_size=5), st.lists(ids, min_size=least, max_size=70))
     return st.lists(one, max_size=30)
@@ -55,7 +55,7 @@ class Drawn:
 
 @st.composite
 def datasets(draw: st.DrawFn, formats: tuple[int, ...] = (2, 3), least: int = 1) -> Drawn:
-    """Any dataset. least: tokens per sequence."""
+    """Draw any dataset. least: minimum number of tokens per sequence."""
     splits = {split: draw(sequences(least=least)) for split in SPLITS}
     masks = None
     if draw(st.booleans()):
@@ -68,7 +68,7 @@ def datasets(draw: st.DrawFn, formats: tuple[int, ...] = (2, 3), least: int = 1)
 
 
 def arrays_of(rows: Sequences) -> dict[str, Any]:
-    """The arrays of a split, by the definition of the format."""
+    """Return the arrays of a split by the definition of the format."""
     starts = np.cumsum([0, *map(len, rows)])
     tokens = [2 * id_ + (at == 0) for ids in rows for at, id_ in enumerate(ids)]
     largest = max((id_ for ids in rows for id_ in ids), default=0)
@@ -76,27 +76,27 @@ def arrays_of(rows: Sequences) -> dict[str, Any]:
 
 
 def new_store() -> Store:
-    """An empty store in memory."""
+    """Return an empty store in memory."""
     return open_store(f"memory://{uuid4().hex}/d.zarr")
 
 
 def files_of(root: Path) -> list[Path]:
-    """All files below a folder."""
+    """Return all files below a folder."""
     return sorted(path for path in root.rglob("*") if path.is_file())
 
 
 def content(root: Any) -> dict[str, Sequences]:
-    """The sequences of a dataset."""
+    """Return the sequences of a dataset."""
     dataset = flat_tokens.open(root)
     return {split: [ids.tolist() for ids in dataset[split]] for split in SPLITS}
 
 
 def bits_of(rows: list[list[bool]]) -> list[bool]:
-    """The masks of all sequences, end to end."""
+    """Concatenate the masks of all sequences."""
     return [bit for row in rows for bit in row]
 
 
 def cut(ids: list[int], lengths: list[int]) -> list[list[int]]:
-    """IDs in pieces of these lengths, and the rest."""
+    """Cut the IDs into pieces of these lengths, and the rest."""
     bounds = np.minimum(np.cumsum([0, *lengths]), len(ids)).tolist()
     return [ids[start:stop] for start, stop in pairwise([*bounds, len(ids)])]

@@ -1,4 +1,4 @@
-"""Change a JSON file as a hand or another program might."""
+"""Change a JSON file like an editor or another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Token files of other tools by their documented layout, written and read without this project's code or theirs."""
+"""Token files of other tools, read and written by their documented layout, without code of this project or the
+tools.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Documents = list[list[int]]
 
 
 def write_megatron(prefix: Path, documents: Documents, dtype: str = "uint16") -> None:
-    """PREFIX.bin and PREFIX.idx, a sequence a document."""
+    """Write PREFIX.bin and PREFIX.idx, one sequence per document."""
     code = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8}[dtype]
     lengths = [len(ids) for ids in documents]
     pointers = [sum(lengths[:at]) * np.dtype(dtype).itemsize for at in range(len(lengths))]
@@ -27,7 +29,7 @@ def write_megatron(prefix: Path, documents: Documents, dtype: str = "uint16") ->
 
 
 def read_megatron(prefix: Path) -> Documents:
-    """The documents of PREFIX.bin and PREFIX.idx."""
+    """Return the documents of PREFIX.bin and PREFIX.idx."""
     index = prefix.with_suffix(".idx").read_bytes()
     magic, version, code, sequences, borders = struct.unpack_from("<9sQBQQ", index)
     assert (magic, version) == (b"MMIDIDX\x00\x00", 1)
@@ -46,7 +48,7 @@ def read_megatron(prefix: Path) -> Documents:
 
 
 def write_datatrove(path: Path, documents: Documents, dtype: str = "uint16") -> None:
-    """NAME.ds and NAME.ds.index."""
+    """Write NAME.ds and NAME.ds.index."""
     np.array([id_ for ids in documents for id_ in ids], dtype).tofile(path)
     np.cumsum([len(ids) for ids in documents], dtype=np.uint64).tofile(f"{path}.index")
 
@@ -58,7 +60,7 @@ def _table(items: list[bytes], settings: bytes = b"") -> bytes:
 
 
 def write_mds(folder: Path, documents: Documents, dtype: str = "uint16", zstd: bool = False) -> None:
-    """index.json and a shard of a column `tokens` of this type, behind a column of text."""
+    """Write index.json and a shard with a text column and a column `tokens` of this type."""
     folder.mkdir()
     samples = []
     for ids in documents:
@@ -87,7 +89,7 @@ def write_mds(folder: Path, documents: Documents, dtype: str = "uint16", zstd: b
 
 
 def write_litdata(folder: Path, documents: Documents, dtype: str = "uint16", zstd: bool = False) -> None:
-    """index.json and a chunk of items without headers."""
+    """Write index.json and a chunk of items without headers."""
     folder.mkdir()
     raw = _table([np.array(ids, dtype).tobytes() for ids in documents])
     name = "chunk-0-0.zstd.bin" if zstd else "chunk-0-0.bin"

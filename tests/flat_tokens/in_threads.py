@@ -1,4 +1,4 @@
-"""The same work in several threads at once."""
+"""Run the same work in several threads at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """work(0), work(1) ... each in a thread, begun together; the first error of any is raised."""
+    """Run work(0), work(1), ... in one thread each, started together, and raise the first error."""
     together = threading.Barrier(count)
 
     def begin(number: int) -> None:

@@ -1,4 +1,4 @@
-"""Datasets written from sequences in memory, as a converter would."""
+"""Write datasets from sequences in memory, like a converter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_dataset(
     trained: Mapping[str, Sequence[bool]] | None = None,
     sources: Sequence[Mapping[str, object]] = ({"path": "a.txt", "bytes": 3},),
 ) -> None:
-    """Write a whole dataset to a folder or a store. trained: of each split, its loss mask. sources: of the manifest."""
+    """Write a dataset to a folder or a store. trained: the loss mask of each split. sources: for the manifest."""
     data = json.dumps(TOKENIZER).encode()
     if isinstance(root, Path):
         root.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Every number that a command takes: what is none, or outside its range, is one line and exit code 2."""
+"""Invalid or out-of-range numbers give one line and exit code 2, for every number of every command."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MORE = {
     "export": ["--to=npy", "--output=o"],
     "import": ["--from=npy", "--output=o"],
 }
-VALID = {"--version": "0", "--vocabulary": str(2**31)}  # of those above
+VALID = {"--version": "0", "--vocabulary": str(2**31)}  # values for these arguments
 
 
 def numbers() -> list[tuple[str, str]]:
-    """(command, flag) of all numbers that there are."""
+    """Return (command, flag) for every number."""
     return [
         (command, action.option_strings[-1])
         for command, parser in build_parser().commands().items()

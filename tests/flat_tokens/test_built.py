@@ -1,4 +1,4 @@
-"""The native module is optional: its loops equal their fallbacks in Python."""
+"""The native module is optional: its loops equal their Python fallbacks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def split(make_dataset: Any, sequences: list[list[int]], compression: str = "zst
 
 
 def numbered(lengths: list[int]) -> list[list[int]]:
-    """Sequences whose tokens are all different."""
+    """Return sequences with distinct token IDs."""
     ends = np.cumsum([0, *lengths]).tolist()
     return [list(range(ends[i] + 1, ends[i + 1] + 1)) for i in range(len(lengths))]
 
@@ -65,7 +65,7 @@ def test_every_token_once(make_dataset: Any, kind: str, hosts: int, shuffle: boo
                 assert np.array_equal(together, getattr(expected, name)), name
         assert seen == Counter(range(1, sum(LENGTHS) + 1))
         again = {id for step in range(len(whole), 2 * len(whole)) for id in ids_of(whole, step)}
-        assert again == set(seen)  # and so has the next epoch
+        assert again == set(seen)  # the next epoch has all of them too
 
 
 def ids_of(loader: Loader, step: int) -> list[int]:
@@ -78,7 +78,7 @@ def test_a_rank_of_padding_alone_with_truncated_sequences_was_an_index_error(mak
     source, options = source_of(train, "truncated", 7)
     ranks = [Loader(source, 7, 2, drop_last=False, rank=i, world_size=3, **options) for i in range(3)]
     seen = sorted(token for rank in ranks for step in range(len(rank)) for token in ids_of(rank, step))
-    assert seen == [*range(1, 11), *range(13, 17)]  # 11 and 12 are beyond the row
+    assert seen == [*range(1, 11), *range(13, 17)]  # 11 and 12 do not fit the row
     assert [ids_of(ranks[2], step) for step in range(2)] == [[], []]
 
 

@@ -1,4 +1,4 @@
-"""The commands export and import: options, wrong arguments, and outputs that exist."""
+"""The commands export and import: options, wrong arguments, and existing outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDE = 70_000  # above uint16
 
 
 def documents(path: Path) -> dict[str, list[list[int]]]:
-    """All documents of a dataset, by split."""
+    """Return all documents of a dataset, by split."""
     dataset = flat_tokens.open(path)
     return {split: [ids.tolist() for ids in dataset[split]] for split in ("train", "validation")}
 
@@ -64,7 +64,7 @@ def test_nanogpt_keeps_documents_by_a_token(make_dataset: Callable[..., Path], t
     arguments = ["export", str(tmp_path / "last"), "--to", "nanogpt", "--output", str(tmp_path / "again")]
     assert main(arguments) == 0
     assert (tmp_path / "again/train.bin").read_bytes() == (out / "train.bin").read_bytes()
-    for folder in ("out", "again"):  # the second one said null, as if no token ended its documents
+    for folder in ("out", "again"):  # the second manifest had null, as if no token ended its documents
         assert json.loads((tmp_path / folder / "export.json").read_text())["append_token"] == 50_256
 
 
@@ -72,7 +72,9 @@ def test_nanogpt_keeps_documents_by_a_token(make_dataset: Callable[..., Path], t
 def test_ids_of_32_bits_were_read_as_twice_as_many(
     highest: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As `tokenmill encode` writes a .bin, and export ids above 65,535: every second id was 0, and cut documents."""
+    """`tokenmill encode` and `export` write such .bin files for IDs above 65,535. Every second ID was 0, and
+    documents were split.
+    """
     ids = np.random.default_rng(7).integers(0, highest, 40, np.uint32)
     ids.tofile(tmp_path / "wide.bin")
     out = str(tmp_path / "out")
@@ -91,7 +93,7 @@ def test_ids_of_32_bits_were_read_as_twice_as_many(
     for dtype, count in (("uint32", 40), ("uint16", 80)):
         assert main([*command, "--dtype", dtype, "--overwrite"]) == 0
         assert flat_tokens.open(out).train.token_count == count
-    for few in (np.arange(40) % 5, np.repeat([7, 0], 8)):  # small ids, and too few to tell
+    for few in (np.arange(40) % 5, np.repeat([7, 0], 8)):  # small IDs, and too few to decide
         few.astype(np.uint16).tofile(tmp_path / "wide.bin")
         assert main([*command, "--overwrite"]) == 0
 
@@ -213,7 +215,7 @@ def test_outputs_are_replaced_only_if_asked_and_ours(
 ) -> None:
     dataset, out = make_dataset(), tmp_path / "out"
     export = ["export", str(dataset), "--to", "npy", "--output", str(out)]
-    out.mkdir()  # an empty folder is no obstacle
+    out.mkdir()  # an empty folder is accepted
     assert main(export) == 0
     assert main(export) == 6
     assert main([*export, "--overwrite", "--split", "train"]) == 0
@@ -225,7 +227,7 @@ def test_outputs_are_replaced_only_if_asked_and_ours(
     assert main(back) == 0
     assert main(back) == 6
     assert main([*back, "--overwrite"]) == 0
-    assert main([*back[:-1], str(out), "--overwrite"]) == 2  # the input is in it
+    assert main([*back[:-1], str(out), "--overwrite"]) == 2  # it contains the input
     (tmp_path / "no dataset").mkdir()
     (tmp_path / "no dataset/mine.txt").write_text("x")
     assert main([*back[:-1], str(tmp_path / "no dataset"), "--overwrite"]) == 6
@@ -278,9 +280,9 @@ def test_two_at_once_are_one_and_a_refusal(
 def test_on_a_network_disk_a_folder_was_left(
     make_dataset: Callable[..., Path], tmp_path: Path, open_files_keep_names: None
 ) -> None:
-    """The lock, open still, kept a name in it."""
+    """The lock was still open and kept a name in the folder."""
     (tmp_path / "out.partial").mkdir()
-    (tmp_path / "out.partial/.nfs01").touch()  # of a process that was killed
+    (tmp_path / "out.partial/.nfs01").touch()  # from a killed process
     assert main(["export", str(make_dataset()), "--to", "npy", "--output", str(tmp_path / "out")]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "out"]
 

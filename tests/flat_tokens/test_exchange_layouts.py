@@ -1,4 +1,4 @@
-"""import and export against the documented layouts: sound files, and damaged ones, which are one line each."""
+"""import and export against the documented layouts: sound files, and damaged ones, which give one line each."""
 
 from __future__ import annotations
 
@@ -228,12 +228,12 @@ def test_text_is_no_file_of_ids(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "a.bin").write_bytes(b"The mill by the river.\n" * 40)
     assert main([*arguments, "--output", str(tmp_path / "d")]) == 3
     assert "a.bin: " in capsys.readouterr().err
-    (tmp_path / "a.bin").write_bytes(b"ab" * 400)  # one id all over
+    (tmp_path / "a.bin").write_bytes(b"ab" * 400)  # only one distinct ID
     assert main([*arguments, "--output", str(tmp_path / "d")]) == 0
 
 
 def a_shard(path: Path, words: list[int], ids: list[int], dtype: str) -> list[str]:
-    """Write a header of 256 int32 and ids; the arguments that import it."""
+    """Write a header of 256 int32 and the IDs; return the arguments that import the file."""
     header = np.zeros(256, np.int32)
     header[: len(words)] = words
     path.write_bytes(header.tobytes() + np.array(ids, dtype).tobytes())
@@ -251,7 +251,7 @@ def a_shard(path: Path, words: list[int], ids: list[int], dtype: str) -> list[st
 def test_a_header_of_llm_c_became_tokens(
     magic: int, version: int, dtype: str, ids: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A shard of Llama 3's ids had 520 tokens instead of 4."""
+    """A shard of Llama 3 IDs had 520 tokens instead of 4."""
     arguments = a_shard(tmp_path / "a.bin", [magic, version, len(ids)], ids, dtype)
     assert main([*arguments, "--output", str(tmp_path / "d")]) == 0
     assert [found.tolist() for found in flat_tokens.open(tmp_path / "d").train] == ([ids] if ids else [])

@@ -24,7 +24,7 @@ def some_documents(seed: int, largest: int, least: int = 1, count: int = 200) ->
 
 
 def imported(tmp_path: Path, *words: str) -> dict[str, list[list[int]]]:
-    """The documents after `import words`."""
+    """Return the documents after `import words`."""
     assert main(["import", *words, "--output", str(tmp_path / "imported")]) == 0
     return documents(tmp_path / "imported")
 
@@ -56,7 +56,7 @@ def test_what_megatron_writes_is_imported(dtype: str, tmp_path: Path) -> None:
     builder = module.IndexedDatasetBuilder(str(tmp_path / "a.bin"), dtype=getattr(np, dtype))
     for at, ids in enumerate(expected):
         parts = [ids[: len(ids) // 2], ids[len(ids) // 2 :]] if at % 3 == 0 else [ids]
-        for part in parts:  # some documents are two sequences
+        for part in parts:  # some documents have two sequences
             builder.add_item(torch.tensor(part, dtype=torch.int64))
         builder.end_document()
     builder.finalize(str(tmp_path / "a.idx"))
@@ -82,7 +82,7 @@ def test_what_datatrove_writes_is_imported(token_size: int, tmp_path: Path) -> N
     assert imported(tmp_path, folder, "--from", "datatrove")["train"] == expected
     arguments = [f"{folder}/00000.ds", "--from", "datatrove", "--overwrite"]
     assert imported(tmp_path, *arguments)["train"] == expected[:120]
-    (tmp_path / "ds/00001.ds.index").unlink()  # save_index=False: then documents are known by a token alone
+    (tmp_path / "ds/00001.ds.index").unlink()  # save_index=False: only a token separates documents
     arguments = [f"{folder}/00001.ds", "--from", "datatrove", "--overwrite", "--separator-token", "none"]
     arguments += ["--dtype", "uint16" if token_size == 2 else "uint32"]
     assert imported(tmp_path, *arguments)["train"] == [[id_ for ids in expected[120:] for id_ in ids]]

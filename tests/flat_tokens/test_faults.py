@@ -1,4 +1,4 @@
-"""Faults of the past, one test each."""
+"""Regression tests, one per fault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = [[1, 2, 3], [4, 5], [6, 7, 8, 9], [1, 1], [2, 2, 2]]
 
 
 def write(root: Path, rows: Any = ROWS, tokenizer: Path | None = None, **options: Any) -> flat_tokens.Dataset:
-    """A dataset with these sequences in both splits."""
+    """Write a dataset with these sequences in both splits."""
     with Writer(root, tokenizer, **options) as writer:
         for split in ("train", "validation"):
             for row in rows:

@@ -1,4 +1,4 @@
-"""What labels mean, without any framework: the rule that all adapters share."""
+"""The framework-independent rules for labels that all adapters share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flat_tokens.rows.batch import Batch
 
 
 def a_batch(lengths: list[int] | None = None) -> Batch:
-    """[1, 2], [3, 4, 5], [6, 7, 8] in rows of 4; the second row begins within a sequence."""
+    """Return [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4; the second row starts within a sequence."""
     encoded = from_sequences([[1, 2], [3, 4, 5], [6, 7, 8]])[0]
     inputs, targets = (ids.reshape(2, 4).astype(np.int32) for ids in inputs_and_targets(encoded))
     is_start = (encoded & 1).astype(np.bool_).reshape(2, 4)
@@ -40,8 +40,8 @@ def test_labels_are_unshifted(ignore: bool, lengths: Any, labels: Any, targets: 
     shifted = Fields(("inputs", "targets"), ignore).make(batch, np.int32)
     assert shifted["inputs"].tolist() == [[0, 1, 0, 3], [4, 0, 6, 7]]
     assert shifted["targets"].tolist() == targets
-    assert batch.targets.tolist() == targets  # a Batch has the targets of its adapters
-    assert batch.ids.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]  # the batch itself is not changed
+    assert batch.targets.tolist() == targets  # a Batch has the same targets as the adapters
+    assert batch.ids.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]  # the batch itself is unchanged
 
 
 def test_other_names() -> None:

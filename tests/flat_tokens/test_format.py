@@ -1,4 +1,4 @@
-"""The example of the format page, and the rules for ids and starts."""
+"""The example of the format page, and the rules for IDs and starts."""
 
 from __future__ import annotations
 

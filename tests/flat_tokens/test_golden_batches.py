@@ -1,5 +1,6 @@
-"""Golden batches and draws: a run that is resumed with another version must continue in the same order, so these values
-change only with ORDER_VERSION."""
+"""Golden batches and draws. A run resumed with another version must keep the order, so these values change only with
+ORDER_VERSION.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers import nothing while they read."""
+"""Readers import no modules while reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Global arrays, on eight pretended devices; skipped without jax: pip install jax."""
+"""Global arrays on eight simulated devices; skipped without jax: pip install jax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts check themselves and fill in their defaults."""
+"""Layouts validate themselves and fill in their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""No reader follows a link in a dataset, of a file or a folder, wherever it leads; the path to it may be one."""
+"""Readers never follow a link inside a dataset, to a file or a folder, wherever it leads; the dataset path may be a
+link.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUTS = {
     "v2": ArrayLayout.create(2, 64),
-    "v2 raw": ArrayLayout.create(2, 1024, compression="none"),  # whole pages, mapped one after the other
+    "v2 raw": ArrayLayout.create(2, 1024, compression="none"),  # full pages, mapped one after the other
     "v2 raw, short": ArrayLayout.create(2, 64, compression="none"),
     "v3": ArrayLayout.create(3, 16, 64),
     "v3 raw": ArrayLayout.create(3, 16, 64, "none"),
@@ -29,7 +31,7 @@ def root(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: An
 
 
 def read_all(root: Path) -> None:
-    """Everything that training and inspection read."""
+    """Read everything that training and inspection read."""
     dataset = flat_tokens.open(root)
     assert dataset.tokenizer_path is None or dataset.tokenizer_path.is_file()
     dataset.sources()
@@ -43,7 +45,7 @@ def read_all(root: Path) -> None:
 
 
 def found(root: Path) -> tuple[str, ...]:
-    """What verify has to say, by paths relative to the dataset."""
+    """Return the findings of verify, with paths relative to the dataset."""
     try:
         return flat_tokens.verify_dataset(root).problems
     except DatasetError as error:
@@ -61,7 +63,7 @@ def test_every_link_is_refused(root: Path, tmp_path: Path) -> None:
         entry.rename(aside)
         entry.symlink_to(aside)
         name = str(entry.relative_to(root))
-        if name != "files.jsonl":  # read by `verify` alone
+        if name != "files.jsonl":  # only `verify` reads it
             with pytest.raises(DatasetError, match=f"{name}") as caught:
                 read_all(root)
             assert "\n" not in str(caught.value)

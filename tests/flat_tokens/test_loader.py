@@ -160,12 +160,12 @@ def test_starts_that_decrease(make_dataset: Any) -> None:
 
 
 def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) -> None:
-    # 64 Ki tokens a zarr chunk: two blocks of zstd, and a first batch that needs the first one alone
+    # 64 Ki tokens per Zarr chunk: two zstd blocks; the first batch needs only the first.
     sequences = np.random.default_rng(3).integers(0, 50_000, (130, 1000)).tolist()
     path = make_dataset(sequences, layout=ArrayLayout.create(2, 2**16))
     file = path / "train/encoded_tokens/0"
     payload = bytearray(file.read_bytes())
-    payload[-1] ^= 1  # of the checksum
+    payload[-1] ^= 1  # in the checksum
     file.write_bytes(payload)
     loader = Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1)
     alone = loader.batch(3)
@@ -174,7 +174,7 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
         loader.batch(4)
     with pytest.raises(DatasetError, match="encoded_tokens/0"):
         loader.batch(9)
-    for prefetch in (True, False):  # the next batch's window has the zarr chunk whole
+    for prefetch in (True, False):  # the window of the next batch decodes the whole Zarr chunk
         train = flat_tokens.open(path).train
         running = Loader(train, 1000, 1, shuffle=False, streams=1).from_step(3, prefetch=prefetch)
         assert next(running).targets[0].tolist() == sequences[3]
@@ -231,14 +231,14 @@ def test_one_step_reads_only_its_own_rows(
 
 
 def test_the_fingerprint_is_of_the_first_and_the_last_tokens(make_dataset: Any) -> None:
-    """A state of an earlier version holds it."""
+    """Loader states of an earlier version contain it."""
     train = flat_tokens.open(make_dataset([[7, 8, 9], [4, 5]])).train
     encoded = train.encoded_tokens[:].astype("<u4").tobytes()
     assert Loader(train, 2, 1).fingerprint == zlib.crc32(encoded, zlib.crc32(encoded))
 
 
 def test_steps_past_64_bits_repeated_earlier_ones(make_dataset: Any, random_sequences: Any) -> None:
-    """Draw numbers wrapped around, so step 2^62 was step 0; from 2^63 on there was an IndexError."""
+    """Draw numbers wrapped around, so step 2^62 equalled step 0; from 2^63 on there was an IndexError."""
     loader = Loader(split(make_dataset, random_sequences), 4, 8, **OPTIONS)
     assert len(loader.batch(2**57)) == 8
     for step in (2**61, 2**62, 2**63, 2**64, 10**30):

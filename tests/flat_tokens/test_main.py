@@ -1,4 +1,4 @@
-"""The command line: its output and its exit codes."""
+"""The command line: output and exit codes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_info_of_a_foreign_dataset(make_dataset: Any, capsys: pytest.CaptureFixt
     assert main(["info", str(root)]) == 0
     told = capsys.readouterr().out
     assert "manifest: none" in told
-    assert "verify checks" not in told  # it has nothing to compare with
+    assert "verify checks" not in told  # there is nothing to compare with
     assert main(["verify", "--workers", "1", str(root)]) == 0
     assert "no manifest, so only the format" in capsys.readouterr().out
 
@@ -157,7 +157,7 @@ def test_usage_errors(
     arguments = [argument.replace("DATASET", str(root)) for argument in arguments]
     try:
         returned: Any = main(arguments)
-    except SystemExit as stopped:  # argparse
+    except SystemExit as stopped:  # raised by argparse
         returned = stopped.code
     assert returned == code
     out, err = capsys.readouterr()
@@ -226,7 +226,7 @@ def test_full_stdout_is_reported(make_dataset: Any) -> None:
 
 
 def test_a_full_stderr_keeps_the_exit_code(make_dataset: Any) -> None:
-    """It was 1, whatever was wrong."""
+    """The exit code was 1 for every error."""
     root = make_dataset()
     for words, code in (
         (["info", "nothing"], 2),
@@ -239,8 +239,7 @@ def test_a_full_stderr_keeps_the_exit_code(make_dataset: Any) -> None:
 
 
 def test_entries_of_every_byte(tmp_path: Path) -> None:
-    """All 256 single-byte entries in the printable alphabet, written down here independently: 33 is
-    U+0121."""
+    """All 256 single-byte entries in the printable alphabet, written here independently: 33 is U+0121."""
     printable_bytes = [*range(33, 127), *range(161, 173), *range(174, 256)]
     chars = {byte: chr(byte) for byte in printable_bytes}
     for byte in range(256):
@@ -303,7 +302,7 @@ wait(begun)
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
-    """Busy ones and one that waits for work; they stayed for ever. Each holds the pipe that is read here."""
+    """Busy workers and an idle one, which once ran forever. Each holds the pipe that is read here."""
     with subprocess.Popen(
         [sys.executable, "-c", POOL], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as parent:
@@ -348,4 +347,4 @@ def test_info_says_whether_reading_compares_checksums(
     if checksum is not None:
         with pytest.raises(DatasetError):
             train.sequence(0)
-    assert main(["verify", "--workers", "1", str(root)]) == 3  # what info says
+    assert main(["verify", "--workers", "1", str(root)]) == 3  # also reported by info

@@ -1,4 +1,4 @@
-"""Loss masks, against a naive reading: each token's id is its place, so a batch says which bits it must have."""
+"""Loss masks against a naive reading: each token's ID is its position, so a batch implies its mask bits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LAYOUTS = {
 
 
 def numbered(first: int, lengths: list[int]) -> list[list[int]]:
-    """Sequences whose ids count on."""
+    """Return sequences with consecutive IDs."""
     ends = np.cumsum([first, *lengths]).tolist()
     return [list(range(a, b)) for a, b in itertools.pairwise(ends)]
 
@@ -95,7 +95,7 @@ def test_reading(tmp_path: Path, layout: ArrayLayout) -> None:
 
 
 def loaders(array: FlatTokensArray) -> Iterator[Callable[..., Any]]:
-    """Every kind of rows."""
+    """Yield a loader for every kind of row."""
     yield lambda **more: Loader(array, 7, 8, seed=5, **more)
     yield lambda **more: Loader(array, 7, 8, seed=5, drop_last=False, **more)
     yield lambda **more: Loader(array, 9, 8, packed=False, **more)
@@ -131,7 +131,9 @@ def test_loaders(tmp_path: Path, layout: ArrayLayout) -> None:
 def test_info_and_reports_read_whole_masks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_manifest: bool
 ) -> None:
-    """The manifest has the count of trained tokens, so only a dataset without one needs a pass over its mask."""
+    """The manifest has the count of trained tokens, so only a dataset without a manifest needs a pass over its
+    mask.
+    """
     _, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
     if not has_manifest:
         (tmp_path / "d" / "manifest.json").unlink()
@@ -144,7 +146,7 @@ def test_info_and_reports_read_whole_masks(
 
 
 def test_steps_of_padding_alone(tmp_path: Path) -> None:
-    """Of ranks without a row of their own: they ended with a ValueError of numpy."""
+    """On ranks that have no rows, such steps raised a ValueError in numpy."""
     array, bits = masked(tmp_path / "d", LAYOUTS["zstd"], count=1)
     found: list[Batch] = []
     for rows, seq_len in ((array, 7), (PackedSequences(array, 32, strategy="best-fit"), 32)):
@@ -221,7 +223,7 @@ def test_verify_finds_every_flip(tmp_path: Path, layout: ArrayLayout) -> None:
 
 
 def written(root: Path, bits: Bits, count: int | None, layout: ArrayLayout) -> None:
-    """A dataset whose mask may be another than it says."""
+    """Write a dataset with a mask that may differ from its manifest."""
     ids = np.arange(20)
     records = []
     for split in ("train", "validation"):

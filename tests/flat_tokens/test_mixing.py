@@ -1,4 +1,4 @@
-"""Mixtures: shares by weight, rows as the datasets have them, the same for any number of hosts and any start."""
+"""Mixtures: shares by weight, rows equal to the datasets' rows, the same for any number of hosts and any start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
 
 @pytest.fixture
 def arrays(make_dataset: Any) -> list[Any]:
-    """Three datasets whose ids tell them apart: dataset i has ids 100 * i + 1 and above."""
+    """Return three datasets with distinct IDs: dataset i has IDs 100 * i + 1 and above."""
     found = []
     for number, count in enumerate((40, 90, 300)):
         sequences = [[100 * number + 1 + i % 50] * (i % 7 + 1) for i in range(count)]
@@ -35,7 +35,7 @@ def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
 
 @pytest.mark.parametrize("weights", [[1e-5, 1], [1, 1, 1], [0.7, 0.2, 0.1], [1e-5, 1e-4, 1]])
 def test_a_weight_of_any_size_is_met(arrays: list[Any], weights: list[float]) -> None:
-    """Each stream after whole periods, by counting; 1e-5 was raised to 1/4096. A step is a period of each stream."""
+    """Count each stream after whole periods; 1e-5 was raised to 1/4096. A step is a period of each stream."""
     mixture = Mixture(arrays[: len(weights)], weights, 4, 8 * PERIOD, streams=8)
     counts = np.zeros((8, len(weights)), dtype=np.int64)
     for step in range(60):
@@ -69,7 +69,7 @@ def test_errors(arrays: list[Any], weights: list[float]) -> None:
 
 
 def test_the_first_dataset_had_to_fill_a_batch(make_dataset: Any) -> None:
-    """The order of the datasets decided whether there was a mixture. Small datasets mean fewer streams instead."""
+    """The order of the datasets decided whether the mixture was accepted. Small datasets now mean fewer streams."""
     small = flat_tokens.open(make_dataset([[1, 2, 3, 4]] * 9, name="s")).train
     large = flat_tokens.open(make_dataset([[5, 6, 7, 8]] * 99, name="l")).train
     for arrays, number in (([small, large], 0), ([large, small], 1)):

@@ -1,8 +1,9 @@
-"""A model of transformers, fed by each adapter, learns the next token; fed by inputs under the name of input_ids, it
-learns the one after. Skipped without torch and transformers.
+"""Train a transformers model through each adapter, and check that it learns the next token, and the one after if
+inputs are passed as input_ids. Skipped without torch and transformers.
 
-The documents follow a rule: after token t comes FOLLOWING[t]. What a model predicts at each place is compared with the
-next token and with the one two ahead."""
+The documents follow a rule: FOLLOWING[t] comes after token t. The model's prediction at each position is compared
+with the next token and with the one after.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ for module in ("torch", "transformers"):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed", allow_module_level=True)
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # torch's and transformers' own
+pytestmark = pytest.mark.filterwarnings("ignore")  # from torch and transformers
 
 IDS, SEQ_LEN, ROWS, STEPS = 32, 24, 8, 60
-# one cycle through all ids, so that the next token and the one after are never the same
+# One cycle through all IDs, so that the next token and the one after always differ.
 CYCLE = np.random.default_rng(5).permutation(IDS)
 FOLLOWING = np.empty(IDS, np.int64)
 FOLLOWING[CYCLE] = np.roll(CYCLE, -1)
@@ -90,7 +91,7 @@ def by_jax(train: Any) -> Batches:
 
 
 def shifted_under_other_names(train: Any) -> Batches:
-    """What BatchDataset gave as input_ids and labels before they were unshifted."""
+    """Yield input_ids and labels as BatchDataset did before they were unshifted."""
     from flat_tokens.torch import BatchDataset
 
     for batch in BatchDataset(Loader(train, SEQ_LEN, ROWS), fields=("inputs", "targets")):
@@ -98,7 +99,9 @@ def shifted_under_other_names(train: Any) -> Batches:
 
 
 def accuracies(batches: Batches) -> tuple[float, float]:
-    """Of a small GPT-2 after STEPS batches: how often its likeliest token is the next one, and the one after."""
+    """Train a small GPT-2 for STEPS batches, and return how often its likeliest token is the next one, and the one
+    after.
+    """
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 

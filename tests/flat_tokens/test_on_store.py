@@ -1,4 +1,4 @@
-"""Datasets on an object store are read like those on a disk, with few requests."""
+"""Datasets on an object store are read like local ones, with few requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sequences(seed: int, count: int) -> list[list[int]]:
 def written(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, CountingStore]:
-    """A dataset on a disk and on a store."""
+    """Write a dataset to a disk and to a store."""
     root = tmp_path_factory.mktemp("pair") / "d.zarr"
     write_dataset(root, sequences(1, 900), sequences(2, 20), request.param)
     return root, copy_dataset(root, new_store())
@@ -63,7 +63,7 @@ def written(
 
 @pytest.fixture
 def pair(written: tuple[Path, CountingStore]) -> Pair:
-    """The same dataset opened from both; the store's requests are counted from then on."""
+    """Open the dataset from both, and reset the store's request counts."""
     root, store = written
     store.requests.clear()
     return flat_tokens.open(root), flat_tokens.open(store), store
@@ -120,7 +120,7 @@ def test_batches_are_equal(pair: Pair, options: dict[str, Any], prefetch: bool) 
         its.from_step(0, steps + 3, prefetch=prefetch), theirs.from_step(0, steps + 3), strict=True
     ):
         assert_equal(mine, other)
-    for step in (steps // 2, 0, 5 * steps + 1):  # each read alone
+    for step in (steps // 2, 0, 5 * steps + 1):  # each read separately
         assert_equal(its.batch(step), theirs.batch(step))
 
 
@@ -152,22 +152,22 @@ def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, ran
     train = flat_tokens.open(store).train
     shards = -(-train.token_count // 1024)
     store.requests.clear()
-    loader = Loader(train, seq_len=64, batch_size=4)  # one window is all of it
+    loader = Loader(train, seq_len=64, batch_size=4)  # one window covers the dataset
     list(loader)
-    # Each shard's index, and then the manifest; a range of each, and the rows of the first batch.
+    # Each shard's index, then the manifest, one range of each, and the rows of the first batch.
     assert store.requests["head"] == shards
     assert 2 * shards <= store.requests["read"] <= 2 * shards + 8
     store.requests.clear()
     assert len(loader.batch(3 * loader.steps_per_epoch).inputs) == 4
     assert store.requests["head"] == 0
-    assert store.requests["read"] <= 8  # rows, with the token in front
+    assert store.requests["read"] <= 8  # rows, including the preceding token
     store.requests.clear()
     train.encoded_tokens[:]
     assert store.requests == {"read": shards}
     again = flat_tokens.open(store).train
     store.requests.clear()
     again.sequence(5)
-    # The index of a shard of each array, and then the manifest; a zarr chunk of each.
+    # The index of one shard per array, then the manifest, and one Zarr chunk of each.
     assert store.requests == {"read": 4, "head": 2}
 
 
@@ -186,7 +186,7 @@ def test_a_batch_of_packs_is_few_requests(make_dataset: Any, random_sequences: A
 def test_reading_ahead_is_bounded(
     make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However much is announced, no more than PIECES_AHEAD pieces are under way or waiting."""
+    """Whatever the number of announced reads, at most PIECES_AHEAD pieces are in flight or waiting."""
     layout = ArrayLayout.create(3, 16, 64)
     root = make_dataset(random_sequences(1, 900, 30), [], layout)
     tokens = flat_tokens.open(copy_dataset(root, new_store())).train.encoded_tokens
@@ -300,7 +300,7 @@ def test_wrong_calls(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def on_server(moto: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, str]]:
-    """A dataset on a disk, its URL on an S3 server, and the options to get there."""
+    """Return a dataset on a disk, its URL on an S3 server, and the storage options."""
     from servers import BUCKET, s3_options
 
     root = tmp_path_factory.mktemp("served") / "d.zarr"
@@ -322,7 +322,7 @@ def test_a_loader_on_a_server(on_server: Any) -> None:
 
 
 def test_a_child_of_a_fork_is_told(on_server: Any) -> None:
-    """It would wait for ever for threads that are not in it."""
+    """The child would otherwise wait forever for threads that exist only in the parent."""
     _, url, options = on_server
     loader = Loader(flat_tokens.open(url, storage_options=options).train, seq_len=32, batch_size=8)
     loader.batch(0)
@@ -400,7 +400,7 @@ def test_a_cache_spares_the_second_epoch(written: tuple[Path, CountingStore], tm
 
 
 class WaitingStore(CountingStore):
-    """Answers a read of tokens only when so many requests for something else were made since `expect` was called."""
+    """Delay reads of tokens until a number of other requests were made since `expect` was called."""
 
     def expect(self, word: str, count: int) -> None:
         self.word, self.left, self.is_there = word, count, threading.Event()

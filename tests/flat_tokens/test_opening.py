@@ -48,7 +48,7 @@ def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> No
 
 
 def test_the_tokenizer_that_was_converted_with_is_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
-    """The dataset's own file is written anew: with Hugging Face's, it was refused as another."""
+    """Hugging Face rewrites the dataset's own file, which was then rejected as another tokenizer."""
     root, given = make_dataset(), tmp_path / "given"
     given.mkdir()
     (given / "vocab.json").write_bytes(b"{}")
@@ -149,7 +149,7 @@ def test_refused_on_opening(make_dataset: Any, case: str) -> None:
 def test_what_opening_takes_does_not_follow_the_claimed_count(
     make_dataset: Any, chunk_count: int, compressor: Any
 ) -> None:
-    """2.5 * 10^9 zarr chunks of one element took 2.4 GB, 2^40 a MemoryError."""
+    """2.5 * 10^9 Zarr chunks of one element took 2.4 GB, and 2^40 gave a MemoryError."""
     root = make_dataset(layout=ArrayLayout.create(2, 4, compression="none" if compressor is None else "zstd"))
     (root / "manifest.json").unlink()
     edit_json(root / "train/encoded_tokens/.zarray", shape=[chunk_count], chunks=[1])
@@ -174,7 +174,7 @@ def _chunk_of(value: int, compressor: Any) -> bytes:
 
 
 def test_json_of_nothing_but_lists_is_refused(tmp_path: Path) -> None:
-    """It takes 25 times its bytes when it is parsed."""
+    """Parsing it takes 25 times its size."""
     path = tmp_path / "tokenizer.json"
     path.write_bytes(b"[" + b"[]," * (2**22) + b"[]]")
     with pytest.raises(DatasetError, match=r"tokenizer\.json"):
@@ -192,7 +192,7 @@ def test_a_local_store_is_a_path(tmp_path: Path) -> None:
 
 
 def test_a_model_sized_by_train_failed_on_validation(make_dataset: Any, tmp_path: Path) -> None:
-    """Guides sized embeddings by train.max_token_id + 1, and validation may have a higher ID."""
+    """Guides sized embeddings by train.max_token_id + 1, but validation may have a higher ID."""
     assert flat_tokens.open(make_dataset([[1, 2]], [[40]], name="validation")).vocab_size == 41
     path = make_dataset([[1, 2]], [[3]], name="tokenizer")
     assert flat_tokens.open(path).vocab_size == 29  # the added token <|end|> has ID 28
@@ -206,4 +206,4 @@ def test_a_model_sized_by_train_failed_on_validation(make_dataset: Any, tmp_path
         flat_tokens.open(path).vocab_size  # noqa: B018
     (path / "tokenizer.json").unlink()
     (path / "manifest.json").unlink()
-    assert flat_tokens.open(path).vocab_size == 4  # no tokenizer: the splits decide
+    assert flat_tokens.open(path).vocab_size == 4  # without a tokenizer, the splits decide

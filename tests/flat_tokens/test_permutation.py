@@ -1,4 +1,4 @@
-"""The permutation: one to one at every size, always the same, and with no order that shows."""
+"""The permutation: bijective at every size, deterministic, and without visible order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = [*range(1, 70), *(2**k + d for k in (7, 10, 13) for d in (-1, 0, 1))]
 
 
 def network(value: int, size: int, key: int) -> int:
-    """The rule of the module's docstring, in plain integers."""
+    """Apply the rule of the module's docstring in plain integers."""
     golden, mask = 0x9E3779B97F4A7C15, 2**64 - 1
     bits = max(6, (size - 1).bit_length())
     low = bits // 2
@@ -113,8 +113,8 @@ def test_neighbours_land_anywhere(size: int) -> None:
         steps.append(np.abs(np.diff(permuted)).mean() / size)
         fixed += int((permuted == np.arange(size)).sum())
         assert abs(np.corrcoef(np.arange(size), permuted)[0, 1]) < 5 / math.sqrt(size)
-    assert abs(np.mean(steps) - 1 / 3) < 0.02  # two random places are a third of the range apart
-    assert 4 < fixed < 45  # one a permutation is expected
+    assert abs(np.mean(steps) - 1 / 3) < 0.02  # mean distance of two random positions
+    assert 4 < fixed < 45  # the expected number is one per permutation
 
 
 def test_seeds_and_parts_share_nothing() -> None:

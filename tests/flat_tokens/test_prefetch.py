@@ -1,4 +1,4 @@
-"""Reading ahead: in a thread or on demand, in forks, and when the interpreter ends."""
+"""Prefetching: in a thread or on demand, in forks, and at interpreter exit."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_a_loader_on_one_processor(
 
 
 def test_an_iterator_in_the_child_of_a_fork_is_refused(make_dataset: Any, random_sequences: Any) -> None:
-    """Its thread is in the parent, so the child would wait without end."""
+    """Its thread is in the parent, so the child would wait forever."""
     train = flat_tokens.open(make_dataset(random_sequences(5, 200))).train
     loader = Loader(train, 7, 4, 3)
     running = loader.from_step(0, prefetch=True)
     next(running), next(running)  # the second one starts the thread
     child = os.fork()
     if child == 0:  # pragma: no cover - in another process
-        signal.alarm(10)  # rather than hang
+        signal.alarm(10)  # fail instead of hanging
         try:
             list(running)
         except ArgumentError:
@@ -64,7 +64,9 @@ def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_se
 
 
 def test_a_pass_let_go_as_the_interpreter_ends_says_nothing(make_dataset: Any, random_sequences: Any) -> None:
-    """A library may keep the iterator, as jax keeps the objects of compiled functions. Modules are emptied before."""
+    """A library may keep the iterator, as jax keeps the objects of compiled functions. Modules are cleared before it
+    is deleted.
+    """
     program = (
         "import os, sys, flat_tokens\n"
         "train = flat_tokens.open(sys.argv[1]).train\n"

@@ -1,4 +1,4 @@
-"""Reading: sequences, rows and slices equal those of the sequences that were written, in every layout."""
+"""Reading: sequences, rows and slices equal the written sequences in every layout."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_mapped_memory_outlives_the_dataset(make_dataset: Any, zarr_format: int)
     tokens = flat_tokens.open(
         make_dataset(layout=ArrayLayout.create(zarr_format, 1024, compression="none"))
     ).train.encoded_tokens
-    tokens.read(0, 1)  # compares the checksum
+    tokens.read(0, 1)  # verifies the checksum
     view = tokens.peek(0, 8)
     del tokens
     assert view.tolist() == [3, 4, 7, 8, 10, 13, 14, 16]
@@ -127,7 +127,7 @@ def test_pickled(make_dataset: Any) -> None:
     copy = pickle.loads(pickle.dumps(dataset))
     assert copy.train.sequence(1).tolist() == [3, 4, 5]
     assert "3 sequences, 8 tokens" in repr(copy.train)
-    assert len(pickle.dumps(dataset.train)) < 3000  # no zarr chunk travels along
+    assert len(pickle.dumps(dataset.train)) < 3000  # no Zarr chunk is pickled
 
 
 def test_a_returned_array_is_the_callers(make_dataset: Any) -> None:

@@ -1,4 +1,4 @@
-"""The report: its figures, its page against hostile datasets, and the command that writes it."""
+"""The report: its figures, its page on hostile datasets, and the command that writes it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def byte_level(data: bytes) -> str:
 
 @pytest.fixture
 def with_entries(make_dataset: Callable[..., Path]) -> Callable[..., flat_tokens.Dataset]:
-    """with_entries(entries, train, validation): a dataset and a tokenizer with these entries, IDs in their order."""
+    """with_entries(entries, train, validation) writes a dataset and a tokenizer with these entries, with IDs in
+    order.
+    """
 
     def make(
         entries: list[bytes], train: Any, validation: Any = (), special: bytes | None = None
@@ -122,7 +124,7 @@ def test_a_large_dataset_is_sampled_and_the_page_says_so(
 
 def test_an_empty_split_has_no_highest_bar(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     text = Parsed(report_html(with_entries([b"a", b"b"], [[0, 1]]))).text
-    assert text.count("the highest bar is") == 2  # of lengths and of bytes, of train alone
+    assert text.count("the highest bar is") == 2  # of lengths and of bytes, for train only
 
 
 def test_special_tokens_are_no_bytes_of_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
@@ -130,7 +132,7 @@ def test_special_tokens_are_no_bytes_of_text(with_entries: Callable[..., flat_to
     text = Parsed(report_html(dataset)).text
     assert "bytes of text per token1.67" in text  # (3 + 1 + 1) / 3
     assert "1.67 on average" in text
-    assert "2.00 bytes per token" in text  # of train[0]
+    assert "2.00 bytes per token" in text  # for train[0]
 
 
 def test_hostile_entries_stay_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
@@ -197,7 +199,7 @@ def test_the_command_writes_a_page(
     assert main(["report", str(path)]) == 0
     assert capsys.readouterr().out == "owt.report.html\n"
     assert "owt.zarr: dataset report" in Path("owt.report.html").read_text()
-    assert main(["report", str(path), "--tokens", "1"]) == 0  # an earlier report is replaced
+    assert main(["report", str(path), "--tokens", "1"]) == 0  # replaces an earlier report
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["owt.report.html", "owt.zarr"]
     assert main(["verify", str(path), "--workers", "1"]) == 0
     capsys.readouterr()

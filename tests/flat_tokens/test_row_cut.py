@@ -1,5 +1,4 @@
-"""Encoded rows to inputs, targets and flags: the built loop equals the numpy one, and both what is worked out by
-hand."""
+"""Encoded rows to inputs, targets and flags: the native loop, the numpy loop and results by hand are equal."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ def test_a_label_cut_fills_labels_in_place_of_inputs() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 64])
 def test_core_and_numpy_agree_on_whole_arrays_and_none(size: int) -> None:
-    for first in (1, 2):  # with and without a start in front
+    for first in (1, 2):  # with and without a preceding start
         encoded = np.arange(first, first + size, dtype=np.uint32)
         for length in {1, size}:
             for firsts in (np.array([0, size - length]), np.zeros(0, np.int64)):

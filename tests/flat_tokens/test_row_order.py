@@ -1,4 +1,4 @@
-"""Every epoch has each row at most once, whatever the sizes; a batch looks like a draw from the whole corpus."""
+"""Every epoch has each row at most once at every size, and a batch resembles a draw from the whole corpus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def draws_of(order: RowOrder, streams: np.ndarray, draws: np.ndarray) -> Draws:
 
 
 def epoch_rows(order: RowOrder, epoch: int) -> np.ndarray:
-    """int64[streams, draws]"""
+    """Return int64[streams, draws]."""
     streams = np.repeat(np.arange(order.streams), order.draws)
     draws = np.tile(np.arange(order.draws), order.streams) + epoch * order.draws
     return draws_of(order, streams, draws).rows().reshape(order.streams, order.draws)
@@ -112,7 +112,7 @@ def test_a_default_batch_held_few_of_the_sources_of_a_sorted_corpus(
 
 
 def test_lanes_hold_half_of_their_windows() -> None:
-    """The default memory limit relies on it: lanes do not reach the ends of their windows together."""
+    """Lanes end their windows at different times; the default memory limit relies on it."""
     order = order_of(200 * 1536, 64, 64, 8, 1536, 3)
     streams, lanes = np.divmod(np.arange(order.lane_count), order.lanes)
     for turn in (0, 3, 400):
@@ -200,7 +200,7 @@ GOLDEN_ORDERS = [
 
 @pytest.mark.parametrize(("arguments", "digests"), GOLDEN_ORDERS)
 def test_golden_orders(arguments: tuple[int, ...], digests: list[str]) -> None:
-    """A run that is resumed by another version continues in the same order."""
+    """A run resumed with another version keeps the order."""
     order = order_of(*arguments)
     assert [
         hashlib.sha256(epoch_rows(order, epoch).astype("<i8").tobytes()).hexdigest()[:16]

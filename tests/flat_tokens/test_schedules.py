@@ -1,5 +1,7 @@
-"""Weights that change at given steps: any step at once, and a future that may be changed when a run resumes. States: a
-run resumes at any step on any number of ranks, and a state of other batches is refused."""
+"""Weights that change at given steps: random access to steps, and future weights may change on resume.
+
+States: a run resumes at any step on any number of ranks, and a state of other batches is rejected.
+"""
 
 from __future__ import annotations
 
@@ -150,8 +152,9 @@ def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
 def test_weights_behind_the_step_decided_on_windows(
     arrays: list[Any], batch_size: int, shuffle_blocks: int
 ) -> None:
-    """Later entries of a schedule changed the windows and the number of streams. So the order of earlier steps changed,
-    and a valid state was refused."""
+    """Later entries of a schedule changed the windows and the number of streams. The order of earlier steps changed
+    too, and a valid state was rejected.
+    """
 
     def mixture(weights: list[Any]) -> Mixture:
         return Mixture(arrays[:2], weights, 4, batch_size, 3, block_tokens=16, shuffle_blocks=shuffle_blocks)

@@ -1,5 +1,4 @@
-"""Segments from start flags and lengths: bounds, ids, positions and masks agree with what is counted token by token, in
-rows and in packs."""
+"""Segments from start flags and lengths: bounds, IDs, positions and masks equal a naive count over rows and packs."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from flat_tokens.storage.layout import ArrayLayout
 
 
 def check(batch: Batch) -> None:
-    """Everything about segments, one token after the other, by the flags and lengths alone."""
+    """Check all segment data one token at a time, from the flags and lengths alone."""
     rows, length = batch.targets.shape
     lengths = np.full(rows, length) if batch.lengths is None else batch.lengths
     bounds, ids, positions = [], np.zeros((rows, length), int), np.zeros((rows, length), int)

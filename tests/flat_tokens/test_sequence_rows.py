@@ -1,4 +1,4 @@
-"""Rows of one sequence each: damaged seq_starts are reported before a token is read by them."""
+"""Rows of one sequence each: damaged seq_starts are reported before they are used to read tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flat_tokens.storage.layout import ArrayLayout
 
 
 def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
-    """A split of 12 sequences of two tokens. Some of its starts are changed, the first and the last are right."""
+    """Return a split of 12 sequences of two tokens, with wrong starts except for the first and the last."""
     root: Path = make_dataset([[1, 2]] * 12, layout=ArrayLayout.create(2, 16))
     starts = np.arange(0, 26, 2, dtype=np.uint64)
     for at, value in changes.items():

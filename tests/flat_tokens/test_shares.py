@@ -1,4 +1,4 @@
-"""Shares of sources: of any weights exact, at any number of draws, and never fewer later than before."""
+"""Shares of sources: exact for any weights and number of draws, and never decreasing with more draws."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from flat_tokens.storage.token_matches import BLOCK_TOKENS, MAX_DISTANCE, TABLE_
 from flat_tokens.storage.zstd_frames import last_bytes
 
 GROUP_PLACES = 64
-_ROTATIONS = {2: (0, 15), 3: (0, 12, 23)}  # of the tokens of a key, by their number
+_ROTATIONS = {2: (0, 15), 3: (0, 12, 23)}  # of the tokens of a key, by their count
 _FACTOR = 0x9E3779B1
 _MASK = 2**32 - 1
 Uint32 = npt.NDArray[np.uint32]
@@ -95,7 +95,7 @@ def tokens(size: int, kind: str) -> npt.NDArray[np.uint32]:
         return generator.integers(0, 2**32, size, dtype=np.uint32)
     largest = 200_000 if kind == "large ids" else 50_000
     ids = (largest ** generator.random(size)).astype(np.uint32) * 2
-    if kind == "repeated":  # phrases of all lengths, copied from anywhere before them
+    if kind == "repeated":  # phrases of all lengths, copied from any earlier offset
         at = 10
         while at < size:
             length = int(generator.geometric(0.1))
@@ -107,7 +107,7 @@ def tokens(size: int, kind: str) -> npt.NDArray[np.uint32]:
 
 
 def restored(values: npt.NDArray[np.uint32], matches: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The tokens that the matches stand for, their literals taken from `values`."""
+    """Expand the matches to tokens, with literals taken from `values`."""
     out = np.zeros_like(values)
     at = 0
     for offset, literals, length, repeat in (matches.astype(np.int64) // 4).tolist():

@@ -19,7 +19,7 @@ if importlib.util.find_spec("torch") is None:
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch's own, of few cores and old names
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch warns about few cores and old names
 ]
 
 
@@ -100,7 +100,7 @@ def test_an_evaluation_has_every_token_once(make_dataset: Any, workers: int, ran
 
 @pytest.mark.parametrize(("count", "block_size"), [(1, 4), (5, 1), (12, 4), (33, 4), (33, 16)])
 def test_block_masks(count: int, block_size: int) -> None:
-    """Beside the dense mask, and beside the blocks that torch finds by evaluating it everywhere."""
+    """Compare with the dense mask, and with the blocks that torch finds by evaluating every pair."""
     import torch
     from torch.nn.attention.flex_attention import create_block_mask
 
@@ -132,7 +132,7 @@ def test_block_masks(count: int, block_size: int) -> None:
             assert not part & full
             assert other_full - full <= (
                 {query} if block_size == 1 else set()
-            )  # of one token, the diagonal is full
+            )  # of one token, where the diagonal is full
             assert full <= other_full
     at = torch.arange(count)
     for row in range(4):
@@ -266,7 +266,7 @@ def test_whole_batches_were_stacked(train: Any, batch_size: int, workers: int) -
 
 
 def test_processes_were_given_batches_of_one_rank(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """accelerate and the Trainer call set_epoch, then share out the items of a dataset among the processes."""
+    """accelerate and the Trainer call set_epoch, then split the items of a dataset among the processes."""
     import torch.distributed as dist
 
     from flat_tokens.torch import BatchDataset

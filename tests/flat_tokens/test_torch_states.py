@@ -1,4 +1,4 @@
-"""States of BatchDataset: passes resume with any number of workers, and states of other batches are refused."""
+"""States of BatchDataset: passes resume with any number of workers, and states of other batches are rejected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if importlib.util.find_spec("torch") is None:
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch's own, of few cores and old names
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch warns about few cores and old names
 ]
 
 
@@ -48,7 +48,7 @@ def test_state(train: Any) -> None:
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_a_loaded_state_moves_the_begin_of_the_next_pass(train: Any, workers: int) -> None:
-    """With workers also of later passes, which the copies in new workers do not know of."""
+    """Also with workers of later passes: their copies of the dataset do not know the state."""
     from torch.utils.data import DataLoader
 
     from flat_tokens.torch import BatchDataset
@@ -91,7 +91,7 @@ def test_the_length_of_a_pass(train: Any) -> None:
 
 @pytest.mark.parametrize("workers", [None, 0, 2])
 def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | None) -> None:
-    """The second one began behind the first one's first batch, and said nothing of what it left out."""
+    """The second pass started after the first one's first batch, and silently skipped the others."""
     from torch.utils.data import DataLoader
 
     from flat_tokens.torch import BatchDataset
@@ -104,7 +104,7 @@ def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | Non
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) -> None:
-    """With drop_last=False the pass ended before it began."""
+    """With drop_last=False the pass was empty."""
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
     from torch.utils.data import DataLoader
 
@@ -156,7 +156,7 @@ def test_state_of_other_rows(train: Any) -> None:
     split, truncated = (
         Loader(train, longest, 4, packed=False, long_sequences=choice) for choice in ("split", "truncate")
     )
-    assert split.order == truncated.order  # as many rows
+    assert split.order == truncated.order  # the same number of rows
     state = BatchDataset(split).state_dict()
     with pytest.raises(ArgumentError, match="row_kind"):
         BatchDataset(truncated).load_state_dict(state)
@@ -200,7 +200,7 @@ def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> No
         dataset.state_dict()
     assert "\n" not in str(error.value)
     del batches
-    next(iter(dataset))  # a pass of this process
+    next(iter(dataset))  # a pass in this process
     assert dataset.state_dict()["step"] == 1
 
 

@@ -37,7 +37,7 @@ def on_store(root: Path) -> CountingStore:
 
 
 def found(root: Any) -> str:
-    """What verify has to say, without the place, empty if nothing."""
+    """Return the findings of verify without the location, or ""."""
     try:
         lines = "\n".join(flat_tokens.verify_dataset(root).problems)
     except DatasetError as error:
@@ -58,7 +58,7 @@ def test_a_sound_dataset_takes_two_requests_an_object(sound: Path) -> None:
         expected.seq_count,
     )
     assert store.requests["list"] == 1
-    # Of each object its size and its bytes; and what opening reads, and the starts that units of tokens compare.
+    # The size and the bytes of each object, the reads of opening, and the starts that token checks compare.
     assert store.requests.total() < 2 * objects + 90
 
 
@@ -85,7 +85,7 @@ def test_metadata_that_say_something_else(sound: Path, lie: str) -> None:
 
 
 def test_a_manifest_of_another_layout_than_the_arrays(sound: Path) -> None:
-    """Readers on a store take its word; on a disk they read the arrays' own metadata."""
+    """Readers on a store trust the manifest; on a disk they read the arrays' own metadata."""
     manifest = read_manifest(sound)
     assert manifest is not None
     object.__setattr__(manifest, "layout", {**manifest.layout, "chunk_tokens": 16})

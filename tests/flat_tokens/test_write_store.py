@@ -1,4 +1,4 @@
-"""Writing to an object store: the objects are the files of a folder, and of two manifests one wins."""
+"""Writing to an object store: the objects equal the files of a folder, and of two manifests one wins."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_first_manifest_wins(tmp_path: Path) -> None:
     with pytest.raises(AlreadyThere):
         write_dataset(store, EXAMPLE, [], layout)
     assert tree(store.store) == before
-    for _ in range(2):  # a folder's caller sees to that itself
+    for _ in range(2):  # for a folder, the caller does this
         write_dataset(tmp_path / "d", EXAMPLE, [], layout)
 
 
@@ -53,7 +53,7 @@ def write_run(url: str, options: dict[str, str], layout: ArrayLayout, first: int
 
 
 def test_several_processes_write_one_split(moto: str, random_sequences: Any) -> None:
-    """Each run twice, as where a worker is declared lost and goes on writing."""
+    """Each task runs twice, as if a worker was declared lost but continued to write."""
     from servers import BUCKET, s3_options
 
     options, url = s3_options(moto), f"s3://{BUCKET}/{uuid4().hex}/d.zarr"

@@ -1,5 +1,6 @@
-"""What is written: zarr reads it, it equals what zarr would write, and it does not depend on who writes
-which run."""
+"""Written data: zarr reads it, it equals zarr's own output, and it does not depend on the assignment of runs to
+writers.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ LAYOUTS = [
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Every file below root, by relative path."""
+    """Return every file below root by relative path."""
     return {
         str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
     }
@@ -44,7 +45,7 @@ def tree(root: Path) -> dict[str, bytes]:
 def test_bytes_equal_those_of_zarr(
     make_dataset: Any, random_sequences: Any, tmp_path: Path, layout: ArrayLayout
 ) -> None:
-    if layout.compression == "zstd":  # tokens of level 1 are searched otherwise (test_token_matches.py)
+    if layout.compression == "zstd":  # tokens of level 1 use another search (test_token_matches.py)
         layout = dataclasses.replace(layout, level=3)
     sequences = random_sequences(1, 9)
     ours = tree(make_dataset(sequences, layout=layout))
@@ -73,14 +74,14 @@ def test_bytes_equal_those_of_zarr(
     for path in [path for path in theirs if path.startswith("train/")]:
         if path.endswith(("zarr.json", ".zarray", ".zgroup")) or path == "train/.zattrs":
             expected = json.loads(theirs[path])
-            (expected.get("compressor") or {}).pop("checksum", None)  # kept from readers that do not know it
+            (expected.get("compressor") or {}).pop("checksum", None)  # omitted: older readers do not know it
             assert json.loads(ours[path]) == expected, path
         elif not path.endswith(".zattrs"):  # arrays have no attributes; zarr writes {}
             assert ours[path] == theirs[path], path
 
 
 def zarr_codecs(layout: ArrayLayout) -> Any:
-    """The layout's compression in zarr's own words."""
+    """Return the layout's compression as zarr objects."""
     if layout.zarr_format == 2:
         if layout.compression == "none":
             return None
@@ -197,8 +198,7 @@ def test_both_splits_are_needed(tmp_path: Path) -> None:
 
 
 def test_compressor_metadata_is_what_old_readers_know() -> None:
-    """zarr 2.16 with numcodecs 0.12 and tensorstore 0.1.86 refuse "checksum"; the frame has one all the
-    same."""
+    """zarr 2.16 with numcodecs 0.12 and tensorstore 0.1.86 reject "checksum"; the frame has one anyway."""
     files = written_metadata.array_files(ArrayLayout(), np.dtype("<u4"), 8, 4, 4)
     assert json.loads(files[".zarray"])["compressor"] == {"id": "zstd", "level": 1}
     frame = written_metadata.write_chain(ArrayLayout()).encode(np.zeros(4, dtype="<u4"))

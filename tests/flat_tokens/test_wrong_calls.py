@@ -1,4 +1,4 @@
-"""Wrong calls of every public name raise an error of this package with one line."""
+"""Wrong calls of every public name raise a one-line error of this package."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_is_told_in_one_line(call: Call, dataset: Any) -> None:
 
 
 def test_what_python_expects_of_them(dataset: Any) -> None:
-    """A position outside ends an iteration, a split of no name is no key of the mapping."""
+    """An index out of range ends iteration, and an unknown split is not a key of the mapping."""
     with pytest.raises(IndexError):
         dataset.train.sequence(40)
     with pytest.raises(KeyError):

@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Drawn:
-    """sequences: of train. trained: its loss mask, None for none. sources: (path, sequences of train)."""
+    """sequences: the train split. trained: its loss mask, or None. sources: (path, number of train sequences)."""
 
     sequences: list[list[int]]
     trained: list[bool] | None
@@ -36,11 +36,11 @@ class Drawn:
 
     @property
     def origins(self) -> list[tuple[str, int]]:
-        """The source of each sequence and its number there."""
+        """Return the source of each sequence and its index there."""
         return [(path, record) for path, count in self.sources for record in range(count)]
 
     def write(self, folder: Path) -> Any:
-        """Write to a new place. Return it, as `flat_tokens.open` accepts it."""
+        """Write to a new location, and return it in a form that `flat_tokens.open` accepts."""
         name = f"d{next(_numbers)}"
         place: Any = open_store(f"memory://{folder.name}-{name}") if self.is_on_store else folder / name
         facts = [

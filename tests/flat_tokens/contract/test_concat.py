@@ -123,7 +123,7 @@ def test_an_epoch_decodes_each_zarr_chunk_once(
         return found, decoded.total(), stored
 
     plain, of_copy, chunks = epoch(flat_tokens.open(tmp_path / "copy").train)
-    assert of_copy <= chunks + 16  # the rows of the first batch are read alone
+    assert of_copy <= chunks + 16  # the rows of the first batch are read separately
     joined = flat_tokens.open([tmp_path / "0", tmp_path / "1", tmp_path / "2"]).train
     found, of_view, _ = epoch(joined)
     assert found == plain

@@ -1,4 +1,4 @@
-"""export and import: the same documents there and back by every format, and damage is one line."""
+"""export and import: every format round-trips the documents, and damage gives one line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUFFIXES = {"megatron": "", "npy": ".npy", "nanogpt": ".bin"}
 
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks() -> Iterator[None]:
-    """Small datasets have many blocks."""
+    """Shrink blocks, so that small datasets have many."""
     with pytest.MonkeyPatch.context() as patch:
         for name, size in (("blocks.BLOCK_TOKENS", 32), ("files.BLOCK_TOKENS", 24), ("files.PIECE", 5)):
             patch.setattr(f"flat_tokens.exchange.{name}", size)
@@ -42,7 +42,7 @@ def run(*words: object) -> int:
 def test_documents_are_the_same_there_and_back(drawn: Drawn, name: str) -> None:
     end = 65_000
     splits = drawn.splits
-    if name == "nanogpt":  # documents are separated by a token that none of them has
+    if name == "nanogpt":  # a token that occurs in no document separates the documents
         splits = {split: [[id_ % end for id_ in ids] for ids in rows] for split, rows in splits.items()}
         drawn = Drawn(drawn.layout, splits, drawn.masks)
     with TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ TYPES = {
 
 
 def imported(folder: Path, case: str) -> int:
-    """Import the files that a writer of FOREIGN made, as folder/out."""
+    """Import the files of a FOREIGN writer as folder/out."""
     name = case.split()[0]
     path = folder / ("a.ds" if name == "datatrove" else "a")
     return run("import", path, "--from", name, "--output", folder / "out", "--overwrite")
@@ -137,7 +137,7 @@ def test_megatron_is_written_as_documented(rows: Sequences, dtype: str) -> None:
 def test_any_changed_byte_is_read_or_reported(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Either documents that could be right, or one line. Never a traceback, and nothing is left."""
+    """Plausible documents or one line, never a traceback, and no files remain on error."""
     rng = random.Random(case)
     make(tmp_path, case, [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10]], "uint16")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -1,7 +1,7 @@
 """The contract of loading: every batch of every adapter has the rows that the order assigns to it.
 
-A dataset has the token IDs 0, 1, 2 ... in order, so that an ID is a position. A list of rows is the reference.
-Kinds of rows, layouts, stores, masks, ranks, orders of reading and adapters are drawn.
+A dataset has the token IDs 0, 1, 2 ... in order, so that an ID is a position. A list of rows is the reference. Kinds
+of rows, layouts, stores, masks, ranks, row orders and adapters are drawn.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ KINDS = ("rows", "rows", "split", "truncate", "packs", "cut packs", "best-fit")
 ADAPTERS = ("numpy", "grain", "torch", "jax")
 COMMON = ("is_seq_start", "segment_ids", "positions", "lengths", "loss_mask")
 
-Row = list[tuple[int, bool]]  # of each token its ID, and whether a sequence or a segment of a pack starts
+Row = list[tuple[int, bool]]  # per token: its ID, and whether a sequence or a segment of a pack starts there
 
 
 def draw_split(rng: random.Random, root: Path) -> tuple[Any, list[list[int]], np.ndarray]:
-    """A split on a disk or a store, its sequences, and its loss mask."""
+    """Return a split on disk or a store, its sequences, and its loss mask."""
     count, longest = rng.choice([30, 50, 300]), rng.choice([4, 9])
     lengths = [rng.randint(1, longest) for _ in range(count)]
     ends = list(itertools.accumulate(lengths))
@@ -79,7 +79,7 @@ def rows_of_kind(
             rows[-1] += [(id, at == 0) for at, id in enumerate(sequence)]
         return rows
     rows = []
-    for pack in packed:  # test_packs.py has which sequences share a pack
+    for pack in packed:  # test_packs.py checks which sequences share a pack
         starts = set(pack.cu_seqlens.tolist())
         rows.append([(id, at in starts) for at, id in enumerate(pack.tokens[: pack.token_count].tolist())])
     return rows
@@ -88,7 +88,7 @@ def rows_of_kind(
 def arrays_of(
     rows: list[tuple[Row, np.ndarray]], length: int, pair: tuple[str, str]
 ) -> dict[str, np.ndarray]:
-    """The arrays of a batch with these rows."""
+    """Return the arrays of a batch with these rows."""
     found = {name: np.zeros((len(rows), length), dtype=np.int64) for name in (*pair, *COMMON)}
     found["lengths"] = np.array([len(row) for row, _ in rows])
     found[pair[1]][:] = -100
@@ -108,7 +108,7 @@ def arrays_of(
 
 
 class Case:
-    """A loader or mixture of drawn arguments, for each rank, and the rows of its batches."""
+    """A loader or mixture with drawn arguments for each rank, and the rows of its batches."""
 
     def __init__(self, rng: random.Random, root: Path, seed: int) -> None:
         self.length, self.world_size = rng.choice([1, 3, 9]), rng.choice([1, 2, 3])
@@ -162,13 +162,13 @@ def check(found: Any, expected: dict[str, np.ndarray]) -> None:
     for name, values in expected.items():
         other = np.asarray(found[name])
         assert other.shape == values.shape
-        if name in ("inputs", "positions"):  # of any value at padding
+        if name in ("inputs", "positions"):  # padding may have any value
             other, values = np.where(is_token, other, 0), np.where(is_token, values, 0)
         assert np.array_equal(other, values), name
 
 
 def read(adapter: str, loader: Any, first: int, stop: int, pair: tuple[str, str]) -> Iterator[Any]:
-    """The batches of the steps [first, stop) as an adapter gives them."""
+    """Return an adapter's batches of the steps [first, stop)."""
     fields = (*pair, *COMMON)
     if adapter == "grain":
         from flat_tokens.grain import BatchSource
@@ -250,7 +250,7 @@ def test_each_pass_is_the_next_epoch(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     case = Case(rng, tmp_path, seed)
     loader = case.make(0, 1)
-    if case.is_mixture:  # without epochs
+    if case.is_mixture:  # mixtures have no epochs
         for _ in range(2):
             assert np.array_equal(next(iter(loader)).ids, loader.batch(0).ids)
         return

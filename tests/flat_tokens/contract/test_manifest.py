@@ -40,14 +40,14 @@ def test_every_flip_and_truncation_is_found(root: Path, name: str) -> None:
     for at in range(len(data)):
         for changed in (data[:at], data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]):
             if at % 5 and len(changed) == at:
-                continue  # truncations take a while
+                continue  # truncations are slow
             (root / name).write_bytes(changed)
             with pytest.raises(DatasetError, match=name):
                 read_all(root)
 
 
 def edit(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the manifest, with its lists as values, and make all digests fit again, as a hostile writer would."""
+    """Change the manifest, with its lists as values, and update all digests, as a hostile writer would."""
     manifest = json.loads((root / "manifest.json").read_text())
     value = dict(manifest)
     for name in ("files", "sources"):
@@ -105,7 +105,7 @@ def test_invalid_values_are_named(root: Path, case: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("is_stated", [False, True])
 def test_holes_are_not_held_in_memory(root: Path, name: str, is_stated: bool) -> None:
-    """A sparse file of 64 MB, in the list also if the manifest states this size."""
+    """A sparse file of 64 MB, listed with this size or not."""
     with (root / name).open("r+b") as file:
         file.truncate(2**26)
     if is_stated and name != "manifest.json":

@@ -85,7 +85,7 @@ BY_OTHERS: dict[str, Any] = {
 
 
 def write_with_zarr(path: Path, **options: Any) -> None:
-    """The example, without a manifest. options: of the arrays."""
+    """Write the example without a manifest. options: of the arrays."""
     version: Any = 3 if isinstance(options.get("compressors"), list | zarr.abc.codec.Codec) else 2
     root = zarr.create_group(path, zarr_format=version)
     for split, sequences in (("train", EXAMPLE), ("validation", [])):
@@ -183,7 +183,7 @@ def test_a_flipped_bit_is_found_where_the_layout_has_checksums(
 @zarr_warns
 @pytest.mark.parametrize("kind", ["zstd", "lz4", "gzip", "blosc", "seqax"])
 def test_a_bomb_is_not_decoded(tmp_path: Path, kind: str) -> None:
-    """A zarr chunk of some kilobytes that decodes to 4 MiB."""
+    """A Zarr chunk of a few kilobytes that decodes to 4 MiB."""
     options = BY_OTHERS[kind]
     write_with_zarr(tmp_path / "d", **options)
     codec = options["compressors"]
@@ -207,7 +207,7 @@ def test_a_forked_process_reads(tmp_path: Path, compression: str) -> None:
 
 
 def test_mapped_files_of_all_datasets_have_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each array had a limit, but the kernel counts the mappings of the process."""
+    """Each array had its own limit, but the kernel counts the mappings of the process."""
     monkeypatch.setattr(mapped_stream, "MAX_MAPPINGS", mapped_stream._mapping_count + 5)
     sequences = np.random.default_rng(3).integers(0, 99, (300, 10)).tolist()
     for name in "abc":
@@ -217,7 +217,7 @@ def test_mapped_files_of_all_datasets_have_one_limit(tmp_path: Path, monkeypatch
         for train in splits:
             check_equal(train, sequences)
         assert {train.encoded_tokens.is_mapped for train in splits} == {False, True}
-        del splits, train  # which frees the mappings
+        del splits, train  # frees the mappings
 
 
 WITHOUT_CORE = """
@@ -238,7 +238,7 @@ for path in sorted(folder.glob("with*")):
 
 
 def test_without_the_native_core(tmp_path: Path) -> None:
-    """numpy, numcodecs and xxhash replace it. Its frames of zstd differ and decode to the same tokens."""
+    """numpy, numcodecs and xxhash replace it. Its zstd frames differ but decode to the same tokens."""
     for number, (zarr_format, compression) in enumerate([(2, "none"), (2, "zstd"), (3, "zstd"), (3, "lz4")]):
         layout = ArrayLayout.create(zarr_format, 8, compression=compression)
         write_dataset(tmp_path / f"with-{number}", EXAMPLE, [], layout)

@@ -1,4 +1,4 @@
-"""The contract of packing: packs equal the packs of naive packers, and hold every sequence."""
+"""The contract of packing: packs equal those built naively, and contain every sequence."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ STRATEGIES: list[dict[str, Any]] = [
 def pack_naively(
     sequences: list[list[int]], max_seq_len: int, padding_id: int, max_packs: int | None, split: bool
 ) -> list[dict[str, list[int]]]:
-    """torchtune's rules in plain words: append each sequence to the open pack. While that is too long, close it at its
-    end (split) or before the sequence."""
+    """Pack by torchtune's rules: append each sequence to the open pack. If the pack is then too long, close it at
+    max_seq_len (split) or before the sequence.
+    """
     packs: list[dict[str, list[int]]] = []
 
     def close(tokens: list[int], positions: list[int], lengths: list[int]) -> None:
@@ -67,7 +68,9 @@ def pack_naively(
 
 
 def best_fit_naively(lengths: list[int], max_seq_len: int) -> list[int]:
-    """Tokens per pack of a window: each sequence, the longest first, is put into the fullest pack that takes it."""
+    """Return the tokens per pack of a window: put each sequence, longest first, into the fullest pack with enough
+    room.
+    """
     packs: list[int] = []
     for length in sorted(lengths, reverse=True):
         fitting = [i for i, tokens in enumerate(packs) if tokens + length <= max_seq_len]
@@ -94,7 +97,7 @@ def lengths_of(kind: str, seed: int, count: int, limit: int) -> list[int]:
 
 
 def numbered(lengths: list[int]) -> list[list[int]]:
-    """Sequences with the IDs 0, 1, 2 ..., so that an ID is a position."""
+    """Return sequences with the IDs 0, 1, 2 ..., so that an ID is a position."""
     ends = itertools.accumulate(lengths, initial=0)
     return [list(range(first, end)) for first, end in itertools.pairwise(ends)]
 
@@ -227,7 +230,7 @@ GOLDEN: list[
 def test_golden_packs(
     lengths: Any, max_seq_len: int, options: Any, packs: str, order: str, other_order: str, array: Any
 ) -> None:
-    """Which sequences share a pack, and the order of packs, are the same in every version, so that runs resume."""
+    """The composition and the order of packs are the same in every version, so that runs resume."""
 
     def digest(*arrays: np.ndarray) -> str:
         return hashlib.sha256(b"".join(each.tobytes() for each in arrays)).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The contract of rows by number: torch.RowDataset and grain.RowSource equal the packed stream and the packs."""
+"""The contract of random access: torch.RowDataset and grain.RowSource equal the packed stream and the packs."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def test_a_batch_of_random_rows_on_a_store_took_a_request_per_row(
     write_dataset(tmp_path / "d", random_sequences(1, 3000), [], ArrayLayout.create(3, 64, 2**14))
     store = CountingStore(copy_dataset(tmp_path / "d", open_store(f"memory://{uuid4().hex}/d.zarr")))
     source = source_of(adapter, flat_tokens.open(store).train, 8)
-    source[0]  # the shard index
+    source[0]  # reads the shard index
     store.requests.clear()
     numbers = np.random.default_rng(1).integers(0, len(source), 256).tolist()
     assert len(source.__getitems__(numbers)) == 256
-    assert store.requests["read"] < 64  # spans of zarr chunks; a store joins neighbours
+    assert store.requests["read"] < 64  # spans of Zarr chunks; a store merges adjacent ranges

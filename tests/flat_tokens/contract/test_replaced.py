@@ -1,4 +1,4 @@
-"""A dataset that is replaced while it is read: no reader returns data of the new one, and the error names the cause."""
+"""A dataset replaced during reading: no reader returns new data, and the error names the cause."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LAYOUTS = {
     "3-zstd": ArrayLayout(3, 256, 1024, "zstd"),
 }
 every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-OLD, NEW = 4, 5  # the only ID of each, except for the last token of a sequence
+OLD, NEW = 4, 5  # the only ID of each dataset, except for the last token of a sequence
 
 
 def write(root: Path, id_: int, layout: ArrayLayout) -> Path:
-    """Datasets of equal counts."""
+    """Write a dataset; all of them have equal counts."""
     lengths = np.random.default_rng(5).integers(1, 90, 200).tolist()
     sequences = [[id_] * (length - 1) + [9] for length in lengths]
     source = {"path": f"{id_}.txt", "train_sequences": 200, "validation_sequences": 0}
@@ -38,7 +38,7 @@ def write(root: Path, id_: int, layout: ArrayLayout) -> Path:
 
 
 def replace(root: Path, other: Path) -> None:
-    """As `convert --overwrite` does."""
+    """Replace a dataset like `convert --overwrite`."""
     root.rename(root.with_name("replaced"))
     other.rename(root)
     shutil.rmtree(root.with_name("replaced"))

@@ -1,4 +1,4 @@
-"""verify_dataset: a sound dataset is sound, and any damage to any file is found, on a disk and on a store."""
+"""verify_dataset accepts a sound dataset and finds any damage to any file, on disk and on a store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from flat_tokens.storage.manifest import SplitRecord
 
 
 def found(root: Any) -> list[str]:
-    """What verify reports."""
+    """Return the findings of verify."""
     try:
         return list(flat_tokens.verify_dataset(root).problems)
     except DatasetError as error:
@@ -34,7 +34,7 @@ def found(root: Any) -> list[str]:
 
 
 def changed(rng: random.Random, data: bytes) -> bytes:
-    """Other bytes: one bit flipped, the end cut off, or a byte more."""
+    """Return the bytes with one bit flipped, truncated, or with one byte more."""
     kind = rng.choice(["flip", "flip", "cut", "more"])
     if kind == "more" or not data:
         return data + b"\0"
@@ -84,13 +84,13 @@ def test_a_store_reports_what_a_folder_does(drawn: Drawn, rng: random.Random) ->
             store = copy_dataset(root, new_store())
             names = [problem.replace(store.url, str(root)).partition(": ")[0] for problem in found(store)]
             assert names, path
-            if path.name != "zarr.json":  # which readers of a store do not read
+            if path.name != "zarr.json":  # readers of a store do not read it
                 assert names == [problem.partition(": ")[0] for problem in found(root)], path
             path.write_bytes(data)
 
 
 def write_arrays(root: Path, layout: ArrayLayout, arrays: dict[str, Any]) -> Path:
-    """A dataset with any content, and a manifest that matches."""
+    """Write a dataset with any content and a matching manifest."""
     records, splits = [], {}
     for name, own in (("train", arrays), ("validation", arrays_of([]))):
         tokens = np.array(own["encoded_tokens"], np.uint32)
@@ -105,7 +105,7 @@ def write_arrays(root: Path, layout: ArrayLayout, arrays: dict[str, Any]) -> Pat
 
 @given(sequences(largest=300).filter(any), layouts(), st.randoms(use_true_random=False))
 def test_the_rules_of_the_format(rows: list[list[int]], layout: ArrayLayout, rng: random.Random) -> None:
-    """One wrong number. Files and manifest agree, so only the rules can find it."""
+    """One wrong number. Files and manifest agree, so only the rules of the format can find it."""
     with TemporaryDirectory() as folder:
         right = arrays_of(rows)
         assert found(write_arrays(Path(folder, "right"), layout, right)) == []
@@ -121,7 +121,7 @@ def test_the_rules_of_the_format(rows: list[list[int]], layout: ArrayLayout, rng
         )
         assert found(wrong)[0].startswith("train/encoded_tokens: max_token_id ")
         (wrong / "manifest.json").unlink()
-        assert found(wrong) == []  # without a manifest it is a bound
+        assert found(wrong) == []  # without a manifest it is an upper bound
         index = rng.randrange(len(starts))
         starts[index] += rng.choice([-1, 1, 7]) if index else 1
         if min(starts) >= 0:
@@ -154,7 +154,7 @@ def test_extra_files_are_named_in_print(make_dataset: Any) -> None:
 
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_many_lost_files_are_one_line(make_dataset: Any, is_listed: bool) -> None:
-    """Without a manifest each of 2^31 files was looked for."""
+    """Without a manifest, each of 2^31 files was looked up."""
     root = make_dataset([[1, 2]] * 600, layout=ArrayLayout.create(2, 1))
     if not is_listed:
         (root / "manifest.json").unlink()
@@ -166,7 +166,7 @@ def test_many_lost_files_are_one_line(make_dataset: Any, is_listed: bool) -> Non
 
 
 class Inline(Executor):
-    """Runs a task when it is submitted."""
+    """Run a task when it is submitted."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()

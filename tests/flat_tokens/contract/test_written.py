@@ -1,4 +1,4 @@
-"""Writer: zarr reads back the arrays of the format, and a failure leaves nothing."""
+"""Writer: zarr reads the arrays of the format, and a failed write leaves no files."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_memory_is_bounded_by_the_layout(tmp_path: Path) -> None:
 
 
 def test_verification_finds_what_the_disk_lost(tmp_path: Path) -> None:
-    """A file that changes before the end of the context."""
+    """A file that changes before the context exits."""
     writer = flat_tokens.Writer(tmp_path / "d", layout=flat_tokens.ArrayLayout.create(2, 8))
     writer.add("train", range(20))
     next(tmp_path.rglob("encoded_tokens/0")).write_bytes(b"lost")
