@@ -88,7 +88,7 @@ def decode(options: Namespace) -> int:
         for ids in blocks:
             try:
                 target.write(tokenizer.decode_bytes(ids))
-            except BadArgument as error:  # the ids are data here
+            except BadArgument as error:  # the IDs are data here
                 counted = f" (ids[0] is ID number {first} of the input)" if first else ""
                 raise InvalidText(f"{name}: {error}{counted}") from None
             first += len(ids)
@@ -139,7 +139,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     }
     if not facts["never produced"]:
         del facts["for example"]
-    if not is_measurable(tokenizer.text_rules):  # not searched for
+    if not is_measurable(tokenizer.text_rules):  # unreachable entries are unknown
         del facts["never produced"]
     if tokenizer.post_processor is not None:
         ends = post_processor_ends(tokenizer)

@@ -1,4 +1,4 @@
-"""The options of `train` and `count`, which count text alike."""
+"""The options for counting that `train` and `count` share."""
 
 from __future__ import annotations
 

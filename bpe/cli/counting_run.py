@@ -1,7 +1,7 @@
 """Counting with signals, progress and temporary files, for `train` and `count`.
 
-Ctrl-C and requests to end stop the command. Counts that are complete are not lost if a later step fails: they are
-written to a file, and the error names it.
+Ctrl-C and termination signals stop the command. If a later step fails, complete counts are written to a file, and the
+error names it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class CountingRun:
         """Return the counts of all inputs and counts files."""
         options = self._options
         if self._sources and self._cut.counted is not None:
-            self._signals.at_once(self._cut.counted.check)  # a damaged file, before all text is counted
+            self._signals.at_once(self._cut.counted.check)  # report damaged files before counting
         counting = CountingOptions(
             self._cut.special_tokens,
             self._cut.pattern,
@@ -177,7 +177,7 @@ class CountingRun:
         raise Stopped(text, error.exit_code) if isinstance(error, Stopped) else type(error)(text)
 
     def _kept(self, counted: CountSet) -> str:
-        """Save the counts if no file has them, and return what an error says about them."""
+        """Save the counts unless a file has them, and return the sentence for the error."""
         if not self._sources:
             return "The counts files are unchanged."
         if not self._saved and self._keep is not None and counted.facts.text_bytes:

@@ -20,7 +20,7 @@ from bpe.errors import BadArgument, InvalidText, shown
 IdsFormat = Literal["text", "npy", "bin"]
 _OTHERS: Final = (".npz", ".parquet", ".arrow", ".pt", ".pkl", ".h5", ".safetensors", ".zarr")
 _BLOCK: Final = 1 << 20
-_MAX_DIGITS: Final = 10  # of an ID below 2^32
+_MAX_DIGITS: Final = 10  # digits of an ID below 2^32
 
 
 def format_of(path: str) -> IdsFormat:

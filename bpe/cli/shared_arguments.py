@@ -29,7 +29,7 @@ def add_counts(command: argparse.ArgumentParser, about: str) -> None:
 
 
 def add_records(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """The group of options that say how inputs are read."""
+    """Add and return the group of options for reading inputs."""
     group = command.add_argument_group("input")
     add_input_format(group.add_argument)
     add_storage_option(group.add_argument)
@@ -53,7 +53,7 @@ def add_tokenizer(command: argparse.ArgumentParser) -> None:
 
 
 def add_rank_file_options(command: argparse.ArgumentParser, several: bool = False) -> None:
-    """--pattern and --special-token for files that lack them. several: --pattern may be given for each file."""
+    """Add --pattern and --special-token for files that lack them. several: --pattern may be repeated, one per file."""
     add = command.add_argument_group("tokenizer").add_argument
     once = "; give it once, or once per tokenizer" if several else ""
     add(
@@ -70,7 +70,7 @@ def add_rank_file_options(command: argparse.ArgumentParser, several: bool = Fals
 
 
 def add_output(command: argparse.ArgumentParser, what: str) -> None:
-    """--output of a command that writes to stdout by default."""
+    """Add --output for a command that writes to stdout by default."""
     command.add_argument("-o", "--output", default="-", metavar="FILE", help=f"{what} (default: -, stdout)")
 
 

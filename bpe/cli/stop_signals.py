@@ -1,4 +1,4 @@
-"""Ctrl-C and requests to end (SIGTERM, SIGHUP), taken where the work can be kept: first asked for, then done."""
+"""Handling of Ctrl-C, SIGTERM and SIGHUP: the first signal requests a stop at a safe point, the second forces it."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _T = TypeVar("_T")
 
 
 class StopSignals:
-    """Used as a context. The first signal only makes `asked()` true, except in `at_once`; a second one raises Stopped.
+    """Context manager. The first signal only makes `asked()` true, except in `at_once`. The second raises Stopped.
 
-    One that is ignored (nohup) stays so. Outside the main thread signals stay as they are.
+    Signals that are ignored (nohup) stay ignored. Outside the main thread, handlers are not changed.
     """
 
     def __init__(self) -> None:
-        self.step = "this step"  # what is still done after the first signal, as people are told
-        self.insisted = False  # whether more than one came
+        self.step = "this step"  # work that continues after the first signal, for the message
+        self.insisted = False  # whether there was a second signal
         self._raises = False
         self._received = 0
         self._before: dict[int, Any] = {}
 
     def asked(self) -> bool:
-        """Whether a signal came."""
+        """Return whether there was a signal."""
         return self._received != 0
 
     @property
     def exit_code(self) -> int:
-        """130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
+        """The exit code: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
         return 128 + (self._received or signal.SIGINT)
 
     def at_once(self, work: Callable[[], _T]) -> _T:
-        """What the work gives; Stopped as soon as a signal comes.
+        """Return the result of the work. Raise Stopped as soon as there is a signal.
 
-        A later signal is held again, however the work ended: the code that catches its error can keep something.
+        After the work, signals are deferred again, so that an error handler can save results.
         """
         try:
             self._raises = True

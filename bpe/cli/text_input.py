@@ -1,4 +1,4 @@
-"""The inputs of the commands: which files the arguments mean, and their text in blocks of valid UTF-8."""
+"""The inputs of the commands: the files that arguments name, and their text in blocks of valid UTF-8."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ def standard_input() -> BinaryIO:
 
 
 def input_sources(arguments: list[str], options: Namespace | None = None) -> list[Source]:
-    """The files and objects that the arguments mean (tokenmill/inputs/sources.py), and stdin for "-".
+    """Return the files and objects that the arguments name (tokenmill/inputs/sources.py), and stdin for "-".
 
-    options: of the command, with input_format and storage_option. MissingInput lists what means none.
+    options: of the command, with input_format and storage_option.
+    Raise MissingInput, which lists the arguments without a file.
     """
     if arguments.count("-") > 1:
         raise BadArgument("-: stdin can be read only once. Name it once.")
-    if "" in arguments:  # of which Path makes the current folder
+    if "" in arguments:  # Path("") is the current folder
         raise MissingInput("'': empty file name")
     form = "auto" if options is None else options.input_format
     if wrong := [
@@ -61,23 +62,23 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:
-    """A line about the inputs that are HTML pages; "" if there are none."""
+    """Return one line about HTML pages among the inputs, or "" if there are none."""
     return markup_note(
         [str(source) for source in sources if isinstance(source, Path) and is_marked_up(str(source))]
     )
 
 
 def named_files(sources: Iterable[Source]) -> list[Path | str]:
-    """The files of `input_sources`, and "-" for stdin, as `check_outputs_apart` takes them."""
+    """Return the files of `input_sources`, and "-" for stdin, as input for `check_outputs_apart`."""
     return [source if isinstance(source, Path) else "-" for source in sources if not isinstance(source, File)]
 
 
 def read_text(
     source: Source, kind: Kind, invalid: utf8.Invalid, tell: Callable[[Tally], None]
 ) -> Iterator[str]:
-    """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
+    """Yield the text in blocks of about 1 MiB, cut between characters. InvalidText names the source and byte offset.
 
-    tell is called at the end, with how many U+FFFD were put in.
+    tell: called at the end with the number of inserted U+FFFD.
     """
     replaced = offset = 0
     with Reader(source, kind) as reader:
@@ -101,7 +102,10 @@ def _pieces(reader: Reader) -> Iterator[tuple[bytes, bool]]:
 def record_texts(
     source: Source, kind: Kind, rules: IntakeRules, tell: Callable[[Tally], None]
 ) -> Iterator[str]:
-    """The text of each record; a line of many MiB is held whole. tell: as of `read_text`, with those left out."""
+    """Yield the text of each record. Memory holds a whole line.
+
+    tell: as for `read_text`, plus the number of skipped records.
+    """
     with Records(source, kind, rules) as records:
         for found in records.documents():
             if not isinstance(found, Batch):

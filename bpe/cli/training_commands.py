@@ -1,7 +1,7 @@
-"""`train` and `count`: from inputs and counts files to tokenizers and counts files.
+"""The commands `train` and `count`, which make tokenizers and counts files from inputs and counts files.
 
-What would be refused at the end is refused at the beginning: outputs that can't be written or would replace an input,
-a pattern or special tokens that tokenizer.json can't say. What was counted is not lost (`bpe.cli.counting_run`).
+Faults of the output are reported before any work: outputs that cannot be written or would replace an input, and a
+pattern or special tokens that tokenizer.json cannot express. Complete counts are not lost (`bpe.cli.counting_run`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SIZE_FIELD: Final = "{vocab_size}"
 
 
 def train(options: Namespace) -> int:
-    """Train on the inputs and the counts files; write a tokenizer.json for each size."""
+    """Train on the inputs and the counts files, and write a tokenizer.json for each size."""
     outputs = output_names(options.output, options.vocab_size)
     named: list[tuple[str, str | None]] = [("--output", output) for output in dict.fromkeys(outputs)]
     named += [("--keep-counts", options.keep_counts), ("--report", options.report)]
@@ -48,7 +48,7 @@ def train(options: Namespace) -> int:
         raise BadArgument("--held-out: needs a report to measure. Pass --report FILE.")
     if options.held_out and "-" in options.held_out and "-" in options.inputs:
         raise BadArgument("-: stdin can be read only once. Use it for training or for --held-out.")
-    # Missing ones are known now, not after the training.
+    # Report missing files before training.
     held_out = input_sources(options.held_out or [], options)
     sources = counted_inputs(options)
     inputs = [*named_files(sources), *options.counts, *named_files(held_out)]
@@ -80,7 +80,7 @@ def train(options: Namespace) -> int:
         old = training_options.continue_from
         rules = like.text_rules if isinstance(like, TextRule) else None
         check_measurable(old.text_rules if isinstance(old, Tokenizer) else rules)
-    # Known now, not after the training: whether tokenizer.json can say this pattern.
+    # Report a pattern that tokenizer.json cannot express before training.
     pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
     keep = Path(options.output.replace(SIZE_FIELD, "all")).with_suffix(".counts")
     with CountingRun(options, sources, cut, keep) as run:
@@ -135,7 +135,7 @@ def count(options: Namespace) -> int:
 
 
 def _engine(options: Namespace) -> EngineOptions | None:
-    """Where `count` counts: None for threads of this process, where no executor is named."""
+    """Return the engine of `count`. None, without an executor: threads of this process."""
     from tokenmill.engines.choose import STALL_SECONDS, engine_of, executor_of, quiet_loggers
 
     executor = executor_of(options.executor, options.scheduler, options.address)
@@ -156,7 +156,7 @@ def _engine(options: Namespace) -> EngineOptions | None:
 
 
 def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
-    """The file of each size; BadArgument if several sizes would have one."""
+    """Return the file of each size. Raise BadArgument if several sizes would share a file."""
     if len(vocab_sizes) > 1 and SIZE_FIELD not in output:
         raise BadArgument(
             f"--output: must contain {SIZE_FIELD} for several vocabulary sizes (got {output}). Use a name such as "
@@ -166,7 +166,7 @@ def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
 
 
 def _tokenizer_files(like: str | None, continue_from: str | None = None) -> list[Path]:
-    """The files of --like and --continue-from, where they name one."""
+    """Return the files of --like and --continue-from, if they name files."""
     files: list[Path] = []
     if continue_from is not None and Path(continue_from).exists():
         files += files_of(Path(continue_from))
@@ -176,7 +176,7 @@ def _tokenizer_files(like: str | None, continue_from: str | None = None) -> list
 
 
 def _write(training: Training, outputs: dict[str, int]) -> list[str]:
-    """A line for each tokenizer that was written."""
+    """Write the tokenizers. Return one line for each."""
     made = []
     for output, vocab_size in outputs.items():
         tokenizer = training.prefix(vocab_size)
