@@ -1,4 +1,4 @@
-"""Tokenizer files, one format a module, each in both directions; `by_path` says which format a path is.
+"""Tokenizer files, one module per format. `by_path` detects the format of a path.
 
-Readers give `bpe.parts.Parts`, writers take a `Tokenizer`: nothing here encodes text.
+Readers return `bpe.parts.Parts`. Writers take a `Tokenizer`. No text is encoded here.
 """

@@ -125,7 +125,7 @@ _OF_MODELS: Final = {
         "mask_token": "<mask>",
     },
 }
-# Where config.json gives only a model type.
+# For a config.json with only a model type.
 _BY_TYPE: Final = {
     **dict.fromkeys(("gpt2", "gptj", "gpt_neo", "opt", "codegen", "phi", "starcoder2"), "GPT2Tokenizer"),
     **dict.fromkeys(("roberta", "bart", "longformer"), "RobertaTokenizer"),
@@ -305,7 +305,7 @@ def _missing(names: Iterable[str], settings: Settings) -> BadTokenizer:
 
 
 def _merges_of(vocab: Mapping[str, int]) -> list[list[str]]:
-    """All splits of all pieces, by the piece's ID, then by the left part's length.
+    """Return all splits of all pieces, by the piece's ID, then by the left part's length.
 
     {"a": 0, "b": 1, "ab": 2} -> [["a", "b"]]
     """
@@ -323,10 +323,10 @@ def _tokens_of(
     vocab: Mapping[str, int],
     pieces: list[Json] | None = None,
 ) -> tuple[dict[str, str], list[Json]]:
-    """(attribute -> text of the special tokens, the added tokens as tokenizer.json lists them).
+    """Return special tokens as attribute -> text, and the added tokens in tokenizer.json's form.
 
-    Tokens come in the order in which `transformers` adds them, which decides the IDs of those outside the vocabulary:
-    the listed ones by ID, the special tokens by attribute, the extra ones.
+    Tokens are in the order in which `transformers` adds them, which determines IDs outside the vocabulary: listed
+    tokens by ID, special tokens by attribute, extra tokens.
     """
     config, listed = settings.config, settings.config.get("added_tokens_decoder")
     if config.get("split_special_tokens"):
@@ -401,7 +401,7 @@ def _text_of(value: Any, where: str) -> str:
 
 
 def _token(value: Any, where: str, special: bool = False) -> Json:
-    """A token as tokenizer.json lists it, without its ID."""
+    """Return a token in tokenizer.json's form, without its ID."""
     given = value if isinstance(value, dict) else {}
     special = bool(given.get("special", special))
     return {
@@ -442,7 +442,7 @@ def _whisper_template(settings: Settings, named: Mapping[str, str], ids: Mapping
 
 
 def _around(begin: list[str], end: list[str], ids: Mapping[str, int]) -> Json:
-    """A template that puts tokens before and after a text."""
+    """Return a template that puts tokens before and after a text."""
 
     def items(kind: int, text: str) -> list[Json]:
         return [

@@ -48,7 +48,7 @@ class ReadFile(NamedTuple):
 
 
 def read(data: bytes) -> Parts:
-    """Read a tokenizer.json. BadTokenizer or UnsupportedTokenizer names the JSON path at fault."""
+    """Read a tokenizer.json. BadTokenizer or UnsupportedTokenizer names the JSON path of the fault."""
     return read_whole(data).parts
 
 

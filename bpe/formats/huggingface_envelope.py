@@ -137,7 +137,7 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
 
 
 def check_root(value: Any) -> dict[str, Any]:
-    """Return the document, whose fields and model options are checked. `read_envelope` checks the components."""
+    """Check the fields and model options of a document, and return it. `read_envelope` checks the components."""
     if isinstance(value, dict) and "model" not in value:
         raise BadTokenizer("model: missing. Pass a tokenizer.json of Hugging Face tokenizers.")
     root = expect_object(value, "tokenizer.json", TOP_LEVEL)
@@ -163,7 +163,7 @@ def _check_model(value: Any) -> None:
 
 
 def text_rules_of(root: dict[str, Any]) -> TextRules | None:
-    """Return how entries are read; None if all of them are bytes in the byte alphabet."""
+    """Return the rules for text entries; None if all entries are bytes in the byte alphabet."""
     model = root["model"]
     components = [component for component, _ in components_from_json(root.get("pre_tokenizer"))]
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
@@ -232,7 +232,10 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
 
 
 def _conflicting_use(text: str, model: Model, ignore_merges: bool) -> str | None:
-    """Return what gives another text the ID of a key that spells an entry: "é" is the byte 0xe9, "Ġa" is " a"."""
+    """Return the reason why a key that spells an entry would give its ID to other text, or None.
+
+    "é" spells the byte 0xe9, "Ġa" spells " a".
+    """
     entry = to_bytes(text)
     if entry is None or entry == text.encode():
         return None

@@ -1,11 +1,11 @@
 r"""Reader of SentencePiece models of type BPE.
 
 A model is a ModelProto (sentencepiece_model.proto): pieces with text, score and type by ID, a TrainerSpec, and a
-NormalizerSpec. IDs equal those of the `sentencepiece` library:
+NormalizerSpec. IDs equal the IDs of the `sentencepiece` library:
 
-- SentencePiece merges the adjacent pair whose piece has the highest score; the leftmost of equal scores. Only one split
-  of a piece can occur, because merging its characters has one order in any context. Therefore the merges are all splits
-  of all pieces, ranked by score. Example: {"a": -9, "b": -9, "c": -9, "bc": -1, "ab": -2, "abc": -3} gives the merges
+- SentencePiece merges the adjacent pair that forms the piece of highest score, leftmost first. Only one split of a
+  piece can occur, because merging its characters has one order in any context. Therefore the merges are all splits of
+  all pieces, ranked by score. Example: {"a": -9, "b": -9, "c": -9, "bc": -1, "ab": -2, "abc": -3} gives the merges
   b+c, a+b, a+bc, ab+c. In any text, "abc" becomes a, bc and then abc, so ab+c is listed and never applied.
 - Ranks cannot express equal scores, except for runs of one character, such as the spaces of Llama 2 and Mistral.
 - A character without a piece becomes the pieces of its bytes with byte_fallback. Otherwise adjacent characters without
@@ -64,7 +64,7 @@ def is_model(data: bytes) -> bool:
 
 
 def read(data: bytes) -> Parts:
-    """ "Read a model. Raise BadTokenizer or UnsupportedTokenizer for a malformed or unsupported one."""
+    """Read a model. Raise BadTokenizer or UnsupportedTokenizer for a malformed or unsupported one."""
     return build(read_model(data))
 
 
@@ -238,8 +238,8 @@ def _are_runs_that_ranks_join_alike(
 ) -> bool:
     """Return whether pieces of equal score are runs of one character for which both rules give the same result.
 
-    Example with spaces: pieces of 1, 2 and 4 spaces, where those of 2 and 4 have equal scores. Leftmost first, 5 spaces
-    become 2+1+1+1, then 2+2+1, then 4+1. By rank (1+1 before 2+2), they become 2+2+1 and then 4+1.
+    Example: pieces of 1, 2 and 4 spaces, with equal scores for 2 and 4. Leftmost first, 5 spaces become 2+1+1+1, then
+    2+2+1, then 4+1. By rank (1+1 before 2+2), they become 2+2+1 and then 4+1.
 
     No other piece may contain the character twice, and a piece that contains it once must have a higher score. Then all
     other merges happen first, and the result for a run depends only on its length. If a run of the longest piece's

@@ -1,4 +1,4 @@
-"""Writer of SentencePiece models for tokenizers whose entries are text. `sentencepiece` describes the format."""
+"""Writer of SentencePiece models for tokenizers with text entries. `sentencepiece` describes the format."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _settings_of(tokenizer: Tokenizer, byte_fallback: bool) -> Model:
 
 
 def _pieces_of(tokenizer: Tokenizer, rules: TextRules) -> list[tuple[str, float, int]]:
-    """Return pieces by ID. Scores are those of training: 0 for the product of the first merge, then -1, then -2."""
+    """Return pieces by ID. Scores are as in training: 0 for the product of the first merge, then -1, then -2."""
     entries = tokenizer.vocab
     if tokenizer.max_token_id != len(entries) - 1:
         raise not_storable("IDs with gaps", _FORM)

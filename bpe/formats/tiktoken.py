@@ -1,6 +1,6 @@
 """tiktoken's rank file: a line `base64(bytes) rank` per entry. The rank is the ID and the priority of merging.
 
-The file contains neither the pattern nor special tokens. Every adjacent pair whose bytes are an entry merges, and a
+The file contains neither the pattern nor special tokens. Every adjacent pair with the bytes of an entry merges, and a
 pretoken that is an entry is emitted without merging.
 
 A tokenizer with listed merges can be written as a rank file with the same IDs if the merges produce the entries in the
@@ -45,7 +45,7 @@ def read_entries(data: bytes) -> _core.EntryFile:
 
 
 def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
-    """Build the tokenizer of entries whose IDs are their ranks, and of special tokens."""
+    """Build the tokenizer of entries, with their ranks as IDs, and of special tokens."""
     specials = _special_ids(file, special_tokens)
     entries = file.find([text.encode() for text in specials])
     for text, entry_id in zip(specials, entries, strict=True):
