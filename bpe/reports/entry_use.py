@@ -1,9 +1,11 @@
-"""Which entries a tokenizer can produce, and which it does produce on a text.
+"""The entries that a tokenizer can produce, and the entries that it produces on a text.
 
-An entry is reached by merges if and only if its own bytes, encoded as one pretoken, become that entry: what happens
-between two token borders depends on the bytes between them alone (proof in bpe/native/train/trainer.hpp). With a rank
-file or `ignore_merges` it is also produced where it is a whole pretoken. All is measured on distinct pretokens,
-weighted by their counts, so that it costs what the vocabulary of the text costs, not the text.
+Merges can produce an entry if and only if its bytes, encoded as one pretoken, become that entry, because merging
+between two token boundaries only depends on the bytes between them (proof in bpe/native/train/trainer.hpp). With a rank
+file or `ignore_merges`, a pretoken with its bytes also becomes the entry.
+
+Each distinct pretoken is encoded once and weighted by its count, so the cost depends on the number of distinct
+pretokens, not on the length of the text.
 """
 
 from __future__ import annotations
@@ -25,17 +27,18 @@ from bpe.reports.measuring_encoder import (
 )
 from bpe.tokenizer import Tokenizer
 
-_AT_ONCE: Final = 1 << 19  # pretokens: some 20 MB of ids
-# No valid UTF-8 has these, so nothing but a foreign vocabulary could make their entries occur.
+_AT_ONCE: Final = 1 << 19  # pretokens, with about 20 MB of IDs
+# Bytes that never occur in valid UTF-8.
 NEVER_IN_UTF8: Final = frozenset([0xC0, 0xC1, *range(0xF5, 0x100)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """How a text is encoded. by_id: uint64[highest id + 1], how often each entry is produced.
+    """Statistics of an encoded text.
 
-    tokens: uint32[distinct pretokens], of each. bytes_total, tokens_total: of all occurrences; special tokens are not
-    among them.
+    by_id: uint64[highest ID + 1], occurrences of each entry.
+    tokens: uint32[distinct pretokens], tokens of each.
+    bytes_total, tokens_total: sums over all occurrences, without special tokens.
     """
 
     by_id: NDArray[np.uint64]
@@ -45,16 +48,16 @@ class Use:
 
     @property
     def bytes_per_token(self) -> float:
-        """0 for no text."""
+        """Bytes per token; 0 for an empty text."""
         return self.bytes_total / self.tokens_total if self.tokens_total else 0.0
 
 
 def measure_use(encoder: MeasuringEncoder, counts: PretokenCounts, each_entry: bool = True) -> Use:
-    """How the encoder encodes the counted text; every pretoken once. Cost: some 0.5 µs a distinct pretoken.
+    """Encode each distinct pretoken once and return the statistics. Cost: about 0.5 µs per distinct pretoken.
 
-    counts: as `counts_for` gives them.
-
-    each_entry False: `by_id` is left at zero, which saves half of that. BadCounts for a text of 2^63 bytes or more.
+    counts: result of `counts_for`.
+    each_entry: False leaves `by_id` at zero, which halves the cost.
+    Raise BadCounts for a text of 2^63 bytes or more.
     """
     check_weighted(counts.ends, counts.counts)
     by_id = np.zeros(encoder.id_stop, np.uint64)
@@ -80,10 +83,10 @@ def _rows(arrays: Arrays, first: int, stop: int) -> Arrays:
 
 
 def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
-    """The ids of ordinary entries that no text makes the tokenizer produce, ascending."""
+    """Return the IDs of the ordinary entries that no text can produce, ascending."""
     entries, texts = tokenizer.ordinary_entries, texts_of_entries(tokenizer)
     if tokenizer.text_rules is not None:
-        # Of those that are bytes, only of ASCII is it known whether the character has an entry of its own.
+        # For byte entries, only ASCII shows whether the character has a separate entry.
         hidden = tokenizer.text_rules.made_of_unknown(tokenizer.merges)
         texts = {
             id_: text
@@ -103,7 +106,7 @@ def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
 
 
 def is_one_pretoken(tokenizer: Tokenizer, entry: bytes) -> bool:
-    """Whether the pattern leaves the entry in one piece where it stands alone; what is no valid UTF-8 never stands."""
+    """Return whether the entry alone is one pretoken. False for invalid UTF-8."""
     try:
         text = entry.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""Encoders that a report measures with, of all merges or of the first; and what entries and pretokens are to them.
+"""Encoders for the measurements of a report, with all merges or the first ones, and their entries and pretokens.
 
-Where entries are text (`TextRules`), pretokens of the core may have spaces for U+2581, and an entry such as <0x0A>
-stands for one byte. Lengths cannot tell how many tokens a pretoken has, since an unknown token stands for anything: so
-such pretokens are encoded as texts of their own, by an encoder that cuts nothing.
+If entries are text (`TextRules`), pretokens of the core may have spaces for U+2581, and an entry such as <0x0A>
+represents one byte. An unknown token can represent any text, so token lengths do not give the boundaries of pretokens.
+Such pretokens are encoded as separate texts, by an encoder without pre-tokenization.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from bpe.vocabulary import BYTE_ENTRIES, TextRules, exchange_spaces
 
 @dataclass(frozen=True, eq=False)
 class MeasuringEncoder:
-    """core: the entries and merges. is_text: whether entries are text. id_stop: above every id that it gives.
-
-    byte_lengths: uint64[id_stop], of entries that are bytes."""
+    """core: entries and merges.
+    is_text: whether entries are text.
+    id_stop: exclusive upper bound of the IDs.
+    byte_lengths: uint64[id_stop], lengths of byte entries.
+    """
 
     core: _core.TokenizerCore
     is_text: bool
@@ -34,7 +36,7 @@ class MeasuringEncoder:
     def encode(
         self, text: NDArray[np.uint8], ends: NDArray[np.uint64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ids of pretokens that lie end to end, and how many each has."""
+        """Return the IDs of concatenated pretokens, and the number of IDs of each."""
         if self.is_text:
             offsets = np.concatenate([np.zeros(1, np.uint64), ends])
             tokens, rows = self.core.encode_ragged(text.data, offsets, 1, special=False)
@@ -46,7 +48,7 @@ class MeasuringEncoder:
 
 
 def is_measurable(rules: TextRules | None) -> bool:
-    """Whether an entry means the same wherever it stands in a pretoken."""
+    """Return whether the text of an entry does not depend on its position in a pretoken."""
     return rules is None or not (
         rules.byte_level or rules.end_of_word_suffix or rules.continuing_subword_prefix
     )
@@ -61,14 +63,14 @@ def check_measurable(rules: TextRules | None) -> None:
 
 
 def whole_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
-    """That of all merges."""
+    """Return the encoder with all merges."""
     if tokenizer.text_rules is None:
         return _encoder_of_bytes(tokenizer.core_encoder)
     return _encoder_of_text(tokenizer, tokenizer.ordinary_entries, tokenizer.merges)
 
 
 def merging_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
-    """The same, but a pretoken that is an entry is not emitted unless merges reach it."""
+    """Return the encoder with all merges that emits a pretoken as an entry only if merges produce it."""
     if not tokenizer.ignore_merges:
         return whole_encoder(tokenizer)
     entries = tokenizer.ordinary_entries
@@ -79,10 +81,10 @@ def merging_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
 
 
 def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
-    """That of what merging begins with and the first merges, or the lowest ranks, up to so many entries without special
-    tokens.
+    """Return the encoder with the initial entries and the first merges, or lowest ranks, up to `vocab_size` entries.
 
-    vocab_size is at least `first_size`; entries that no merge makes are left out of a byte-level vocabulary.
+    vocab_size: at least `first_size`, without special tokens.
+    In a byte-level vocabulary, entries that no merge produces are left out.
     """
     entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
     kept = _first_entries(tokenizer)
@@ -100,8 +102,7 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
                 break
             kept[id_] = left + right
         used += 1
-    # Those of a SentencePiece model, or of what was a rank file, are in the order of what they make, which may be made
-    # of later ones, too.
+    # Merges of a SentencePiece model or a former rank file are ordered by their products. They may use later products.
     there = set(kept.values())
     possible = [pair for pair in merges[:used] if pair[0] in there and pair[1] in there]
     if rules is not None:
@@ -110,7 +111,7 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
 
 
 def first_size(tokenizer: Tokenizer) -> int:
-    """How many entries there are before the first merge, special tokens not counted."""
+    """Return the number of entries before the first merge, without special tokens."""
     return len(_first_entries(tokenizer))
 
 
@@ -153,11 +154,11 @@ def _id_of(tokenizer: Tokenizer, entry: bytes) -> int | None:
     return next((id_ for id_, each in tokenizer.vocab.items() if each == entry), None)
 
 
-# -- what entries and pretokens are to it ------------------------------------------------------------------------
+# -- entries and pretokens of an encoder -------------------------------------------------------------------------
 
 
 def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
-    """id -> the bytes of text that each ordinary entry stands for: those of a space for U+2581, the byte for <0x0A>."""
+    """Return ID -> bytes of text that an ordinary entry represents: a space for U+2581, the byte for <0x0A>."""
     entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
     if not TextRules.of_text(rules):
         return entries
@@ -171,7 +172,7 @@ def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
 
 
 def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
-    """The counts as the encoder takes them: of a tokenizer that cuts no text apart, of pieces that no merge joins."""
+    """Return the counts for the encoder. Whole texts, of a tokenizer without cuts, are split where no merge joins."""
     if tokenizer.text_rules is None:
         return counts
     if tokenizer.core_encoder.has_spaces:
@@ -188,7 +189,7 @@ def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
 
 
 def _with_spaces(counts: PretokenCounts) -> PretokenCounts:
-    """The counts of pretokens with spaces for U+2581, all at once: a byte that no text has keeps them apart."""
+    """Replace U+2581 by spaces in all pretokens. One replacement handles all, joined by a byte that no text has."""
     if not len(counts):
         return counts
     joined = np.insert(counts.pretoken_bytes, counts.ends.astype(np.int64), 0xFF)

@@ -34,7 +34,7 @@ from bpe.reports.scripts import is_script, script_of_bytes, scripts_in
 from bpe.tokenizer import Tokenizer
 
 LISTED: Final = 20  # entries shown of each kind
-_MANY: Final = 400_000  # pretokens looked at one by one: a second or two
+_MANY: Final = 400_000  # pretokens examined one by one, in one or two seconds
 _LONG_RUN: Final = 8
 _SHOWN: Final = 60  # characters of an entry
 _ORDINARY: Final = "\t\n\r\u200c\u200d"  # the joiners belong to the writing of many languages
@@ -195,9 +195,9 @@ def strangeness(entry: bytes) -> list[str]:
 def bytes_per_token_curve(
     tokenizer: Tokenizer, counts: PretokenCounts, sizes: Iterable[int] = ()
 ) -> list[dict[str, Any]]:
-    """[{"vocab_size", "tokens", "bytes_per_token"}] by ascending size: powers of two, the sizes given, and all of it.
+    """Return [{"vocab_size", "tokens", "bytes_per_token"}] for powers of two, the given sizes and the full size.
 
-    Sizes count special tokens, as `train --vocab-size` does.
+    Sizes ascend. They include special tokens, as in `train --vocab-size`.
     """
     specials = len(tokenizer.special_tokens)
     whole = tokenizer.vocab_size
@@ -220,10 +220,10 @@ def _point(vocab_size: int, use: Use) -> dict[str, Any]:
 
 
 def script_table(tokenizer: Tokenizer, counts: PretokenCounts, use: Use) -> dict[str, Any]:
-    """{"covered": share of the text's bytes looked at, "rows": [...]} by bytes, the most first.
+    """Return {"covered": share of the text's bytes that was examined, "rows": [...]}, by descending bytes.
 
-    A row: script, bytes, share of the bytes, characters and tokens, bytes and characters a token, entries of it. Of a
-    large text the commonest pretokens are looked at.
+    Each row has the script, its bytes, share of the bytes, characters and tokens, bytes and characters per token, and
+    entries. For a large text, only the most frequent pretokens are examined.
     """
     most = np.argsort(counts.counts, kind="stable")[::-1][:_MANY]
     ends = counts.ends.tolist()
