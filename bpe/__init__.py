@@ -92,7 +92,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a checker knows the names by their imports above, and tells of others
+if not TYPE_CHECKING:  # type checkers see the imports above and report other names
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULE_OF:

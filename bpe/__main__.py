@@ -30,7 +30,7 @@ from tokenmill.cli.failures import run_command
 from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.engines.stop_signals import stop_signals
 
-# The module of a command in bpe/cli, if it is not commands.py. A command imports only what it needs.
+# Commands outside bpe/cli/commands.py and their modules, so that a command imports only its own dependencies.
 _MODULES: Final = {
     "train": "training_commands",
     "count": "training_commands",

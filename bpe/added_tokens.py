@@ -1,9 +1,9 @@
-"""Added tokens: texts that stand for one id wherever they occur, whatever the pattern and the merges say.
+"""Added tokens: texts that always become one ID, regardless of the pattern and the merges.
 
-They are found as Hugging Face's `AddedVocabulary` finds them. Those with `normalized` false are looked for in the text
-as it is, the others, normalized too, in the normalized text between those; each time leftmost first, of those at one
-place the longest. Then `single_word` drops a token beside a word character, `lstrip` and `rstrip` take the whitespace
-before and behind it with it.
+The search follows Hugging Face's `AddedVocabulary`. The first pass finds tokens with `normalized` false in the original
+text. The second pass finds the other tokens, in normalized form, in the normalized text between the matches of the
+first. The leftmost match wins, and the longest at one offset. `single_word` then drops a match next to a word
+character. `lstrip` and `rstrip` extend a match over the whitespace before and after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AddedToken:
-    """special: readers leave it out when they decode without special tokens. The other flags: see the module."""
+    """A text that always becomes one ID.
+
+    special: decoding without special tokens leaves it out.
+    Other flags: see the module.
+    """
 
     text: str
     id: int
@@ -36,12 +40,12 @@ class AddedToken:
 
     @property
     def is_bare(self) -> bool:
-        """Whether the text around it does not matter."""
+        """Whether a match does not depend on the surrounding text."""
         return not (self.lstrip or self.rstrip or self.single_word)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is found by its bytes alone, before the text is normalized."""
+        """Whether a match depends on its bytes alone, in the text before normalization."""
         return self.is_bare and not self.normalized
 
 
@@ -71,7 +75,9 @@ def core_tokens(
     normalizer: Normalizer | None,
     decoded_only: Mapping[int, str] = MappingProxyType({}),
 ) -> _core.AddedTokens:
-    """Return the tokens as the core finds them. UnsupportedTokenizer for two with one text after normalization.
+    """Return the tokens in the form of the core.
+
+    Raise UnsupportedTokenizer for two tokens with the same text after normalization.
 
     decoded_only: ID -> text of entries that are never found in text.
     """
@@ -96,7 +102,7 @@ def core_tokens(
 def decoded_texts(
     tokens: Iterable[AddedToken], normalizer: Normalizer | None, decoded_only: Mapping[int, str]
 ) -> dict[int, str]:
-    """Return ID -> the text that a decoder sees of each added token: for Hugging Face the normalized one."""
+    """Return ID -> text for the decoder: the normalized text of each added token, as in Hugging Face tokenizers."""
     texts = dict(decoded_only)
     for token in tokens:
         texts.setdefault(
@@ -111,9 +117,10 @@ def decoded_texts(
 def cut_at(
     tokens: _core.AddedTokens, text: Buffer, normalized: bool
 ) -> Iterator[tuple[int, int, int | None]]:
-    """(start, stop, id) of the tokens that one of the two passes finds, id None for the text between them, in order.
+    """Yield (start, stop, ID) of the tokens that one of the two passes finds and, with ID None, of the text between.
 
-    Whitespace behind an `rstrip` token that holds tokens itself can come twice, as it does in Hugging Face's.
+    Spans are in order, but whitespace after an `rstrip` token can occur twice if it contains tokens. Hugging Face
+    tokenizers does the same.
     """
     size = memoryview(text).nbytes
     spans, ids = tokens.find(text, normalized)

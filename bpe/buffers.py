@@ -1,5 +1,7 @@
-"""What callers hand over: text, text as bytes, offsets into it, an array to write ids to, ids. BadArgument for others,
-since an array of another type, read as bytes, would be encoded without a word."""
+"""Validation of arguments: text, buffers, offsets, output arrays and IDs.
+
+An array of the wrong type raises BadArgument, since its bytes would otherwise be encoded silently.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _IDS: Final = "a list or an array of integers"
 
 
 def text_bytes(text: object, where: str) -> bytes:
-    """The UTF-8 of a text, or InvalidText for a lone surrogate, TypeError for what is no text."""
+    """Return the UTF-8 of a text. Raise InvalidText for a lone surrogate, TypeError unless it is a str."""
     if not isinstance(text, str):
         fix = ""
         if isinstance(text, (bytes, bytearray, memoryview)):
@@ -36,7 +38,7 @@ def text_bytes(text: object, where: str) -> bytes:
 
 
 def not_text(text: object, where: str) -> Exception:
-    """The error for what the core did not take as a text."""
+    """Return the error for an argument that the core rejected as a text."""
     try:
         text_bytes(text, where)
     except (InvalidText, TypeError) as error:
@@ -45,7 +47,7 @@ def not_text(text: object, where: str) -> Exception:
 
 
 def check_bytes(buffer: Buffer) -> None:
-    """The buffer is contiguous and of bytes: bytes, bytearray, mmap, uint8[n]."""
+    """Raise BadArgument unless the buffer is contiguous and of bytes: bytes, bytearray, mmap or uint8[n]."""
     if isinstance(buffer, bytes):
         return
     try:
@@ -59,7 +61,7 @@ def check_bytes(buffer: Buffer) -> None:
 
 
 def check_out(out: NDArray[np.uint32] | None) -> None:
-    """The array, if there is one, is uint32[n] that can be written end to end. How long it must be the core knows."""
+    """Raise BadArgument unless the array is None or a contiguous, writable uint32[n]. The core checks its length."""
     if out is None:
         return
     if not isinstance(out, np.ndarray) or out.dtype != np.uint32 or out.ndim != 1:
@@ -69,7 +71,7 @@ def check_out(out: NDArray[np.uint32] | None) -> None:
 
 
 def offsets_from(offsets: Any) -> NDArray[np.uint64]:
-    """Offsets as the core takes them, from any whole numbers from 0 on; their order the core checks."""
+    """Return offsets as contiguous uint64. Raise BadArgument for negative numbers. The core checks the order."""
     if isinstance(offsets, np.ndarray) and offsets.dtype == np.uint64:
         array = offsets
     else:
@@ -110,7 +112,7 @@ def _wrong(name: str, must: str, value: object, fix: str = "") -> BadArgument:
 
 
 def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
-    """What was wrong with ids, or the name of an error handler, that the core refused with this error."""
+    """Return the error for IDs, or an error handler, that the core rejected with `error`."""
     if not isinstance(errors, str):
         return BadArgument(f'errors: must be a str such as "replace" (got {shown(errors)})')
     rows = ". Call decode_batch for rows of IDs."
@@ -130,7 +132,7 @@ def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
 
 
 def tokens_from(tokens: Any) -> NDArray[np.uint32]:
-    """Ids as the core takes rows of them, from any whole numbers; none is cut to 32 bits."""
+    """Return IDs as uint32[n]. Raise BadArgument for an ID beyond 32 bits."""
     if isinstance(tokens, np.ndarray) and tokens.dtype == np.uint32:
         return tokens
     array = np.asarray(tokens)
@@ -145,5 +147,5 @@ def tokens_from(tokens: Any) -> NDArray[np.uint32]:
 def _named(value: object) -> str:
     if isinstance(value, np.ndarray):
         strided = "" if value.flags.c_contiguous else ", not contiguous"
-        return f"{value.dtype}{list(value.shape)}{strided}"  # not its name, which tells no byte order
+        return f"{value.dtype}{list(value.shape)}{strided}"  # the name of a dtype lacks the byte order
     return f"{type(value).__name__}"

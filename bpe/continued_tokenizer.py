@@ -1,9 +1,9 @@
-"""A training that goes on from a tokenizer: all it has stays as it is, and new entries come behind.
+"""Training that continues from a tokenizer: its entries keep their IDs, and new entries are appended.
 
-Pretokens begin as the tokenizer encodes them. Each new merge joins what its merges leave and comes behind them in rank,
-so a text is encoded by the old merges first, and by the new ones where they apply after these.
+The tokenizer encodes each pretoken before training. New merges rank after all old merges, so encoding applies the old
+merges first.
 
-Where entries are text, characters without one are unknown or bytes, which no merge joins with anything: pretokens are
+If entries are text, characters without an entry become unknown tokens or bytes. No merge joins these, so pretokens are
 cut there.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FromTokenizer:
-    """A tokenizer with merges. more_special_tokens: those that it does not have yet."""
+    """A start from a tokenizer with merges. more_special_tokens: special tokens that it lacks."""
 
     old: Tokenizer
     more_special_tokens: tuple[str, ...] = ()
@@ -55,12 +55,12 @@ class FromTokenizer:
 
     @property
     def rule(self) -> TextRule:
-        """How its text is prepared."""
+        """The normalizer and pre-tokenizer of the tokenizer."""
         return TextRule.of(self.old)
 
     @property
     def size(self) -> int:
-        """All that it has, and the special tokens that are added."""
+        """The number of its entries and of the added special tokens."""
         return self.old.vocab_size + len(self.more_special_tokens)
 
     @cached_property
@@ -69,15 +69,15 @@ class FromTokenizer:
 
     @cached_property
     def entries(self) -> Sequence[bytes]:
-        """The ordinary ones, by id."""
+        """The ordinary entries, by ID."""
         ordinary = self.old.ordinary_entries
         return [ordinary[id_] for id_ in self._old_ids]
 
     @property
     def reserved(self) -> Sequence[bytes]:
-        """Special tokens, and the texts that the byte alphabet spells as these: files hold both by their spelling.
+        """Special tokens, and entries that the byte alphabet spells like them, since files store the spelling.
 
-        With byte fallback also entries of bytes that it does not have.
+        With byte fallback, also the byte entries that the tokenizer lacks.
         """
         texts = [*self.old.special_tokens, *self.more_special_tokens]
         rules = self.old.text_rules
@@ -87,12 +87,12 @@ class FromTokenizer:
         return [*(text.encode() for text in texts), *spelled]
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
-        """As the tokenizer encodes them."""
-        if budget is not None:  # an id a byte at most; encoding a block takes more beside
+        """Encode the pretokens with the tokenizer."""
+        if budget is not None:  # at most one ID per byte, and buffers to encode a block
             needed = 4 * counts.pretoken_bytes.nbytes + 32 * len(counts) + 16 * counts.largest_block_bytes()
             check_room(needed, "encoding the pretokens", budget)
         old = self.old
-        # An encoder of its own: each pretoken comes once, so a large cache would only take memory.
+        # Each pretoken occurs once, so this encoder has a small cache.
         rules = old.text_rules
         encoder = _core.TokenizerCore(
             dict(old.ordinary_entries),
@@ -106,7 +106,7 @@ class FromTokenizer:
         place_of = np.full(old.max_token_id + 1, -1, np.int64)
         place_of[self._old_ids] = np.arange(len(self._old_ids))
         place_of[list(self._unknown)] = -1
-        ids = np.empty(len(counts.pretoken_bytes), np.uint32)  # what is not written takes no memory
+        ids = np.empty(len(counts.pretoken_bytes), np.uint32)  # untouched pages take no memory
         ends: list[NDArray[np.uint64]] = [counts.ends[:0]]
         weights = [counts.counts[:0]]
         id_count = 0
@@ -114,7 +114,7 @@ class FromTokenizer:
             tokens, rows = encoder.encode_pretoken_rows(text.data, byte_ends)
             places, stops = place_of[tokens], rows[1:]
             cuts = np.flatnonzero(places < 0).astype(np.uint64)
-            if len(cuts):  # a pretoken ends before each, too, and none of them is left
+            if len(cuts):  # a pretoken also ends before each cut, and cuts are dropped
                 counted = np.concatenate([counted, counted[np.searchsorted(stops, cuts, "right")]])
                 stops = np.concatenate([stops, cuts])
                 order = np.argsort(stops, kind="stable")
@@ -129,7 +129,7 @@ class FromTokenizer:
 
     @cached_property
     def _unknown(self) -> set[int]:
-        """The ids that no new merge joins with anything."""
+        """The IDs that new merges never join."""
         rules = self.old.text_rules
         if rules is None:
             return set()
@@ -137,7 +137,7 @@ class FromTokenizer:
         return {id_ for id_, entry in self.old.vocab.items() if entry in unknown}
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
-        """The old one with more entries; what else it has, such as its post-processor, is kept."""
+        """Return the old tokenizer with more entries. Other components, such as its post-processor, are kept."""
         old = self.old
         if budget is not None:
             check_room(500 * (old.vocab_size + len(pairs)), "the vocabulary", budget)

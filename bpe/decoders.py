@@ -1,8 +1,8 @@
-"""The decoders of a tokenizer.json: what becomes of the entries' texts where ids are decoded.
+"""The decoders of a tokenizer.json, which turn the texts of entries into decoded text.
 
-A `Decoder` is a sequence of components, each named and meant as in Hugging Face tokenizers: a list of texts goes in,
-one for each id, and another comes out; in the end they are joined. The usual sequence for entries with byte fallback
-is done in the core (`core_rule`), all others here.
+A `Decoder` is a sequence of components with the names and the results of Hugging Face tokenizers. Each maps a list of
+texts, at first one per ID, to another list. The last list is joined. The core runs the usual sequence for entries with
+byte fallback (`core_rule`). All others run here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REPLACEMENT: Final = "\ufffd"
 
 @dataclass(frozen=True)
 class ByteLevel:
-    """Characters of the byte alphabet are bytes. A text with others stands for itself."""
+    """Decode the byte alphabet. A text with other characters is kept."""
 
     add_prefix_space: bool = True
     trim_offsets: bool = True
@@ -40,7 +40,7 @@ class ByteLevel:
 
 @dataclass(frozen=True)
 class ByteFallback:
-    """Neighbours that are entries of bytes, such as <0x0A>, are UTF-8; all of them U+FFFD if that is not valid."""
+    """Decode adjacent byte entries, such as <0x0A>, as UTF-8, or each as U+FFFD if they are not valid together."""
 
     def apply(self, texts: list[str]) -> list[str]:
         out: list[str] = []
@@ -67,7 +67,7 @@ class ByteFallback:
 
 
 def byte_of(text: str) -> int | None:
-    """The byte of an entry of bytes, as `tokenizers` reads it: "<0x0a>" and "<0x0A>" -> 10."""
+    """Return the byte of a byte entry, as `tokenizers` reads it, or None: "<0x0a>" and "<0x0A>" -> 10."""
     if len(text) != 6 or not text.startswith("<0x") or text[5] != ">" or not text.isascii():
         return None
     digits = text[3:5].removeprefix("+")
@@ -76,7 +76,7 @@ def byte_of(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Fuse:
-    """All texts become one."""
+    """Join all texts."""
 
     def apply(self, texts: list[str]) -> list[str]:
         return ["".join(texts)]
@@ -84,7 +84,7 @@ class Fuse:
 
 @dataclass(frozen=True)
 class Strip:
-    """Up to `start` of a character go from the beginning of each text, up to `stop` from its end."""
+    """Remove up to `start` copies of a character from the start of each text and up to `stop` from its end."""
 
     content: str
     start: int = 0
@@ -102,7 +102,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Replace:
-    """In each text, each occurrence of a text, or match of an expression, becomes another text."""
+    """Replace each occurrence of a text, or each match of an expression, in each text."""
 
     pattern: str
     content: str
@@ -122,7 +122,7 @@ class Replace:
 
 @dataclass(frozen=True)
 class Metaspace:
-    """The replacement becomes a space; in the first text it goes, unless prepend_scheme is "never"."""
+    """Turn the replacement into a space. Remove it from the first text unless prepend_scheme is "never"."""
 
     replacement: str = "\u2581"
     prepend_scheme: Literal["always", "first", "never"] = "always"
@@ -135,7 +135,7 @@ class Metaspace:
 
 @dataclass(frozen=True)
 class BPEDecoder:
-    """The suffix becomes a space; in the last text it goes."""
+    """Turn the suffix into a space. Remove it from the last text."""
 
     suffix: str = "</w>"
 
@@ -150,8 +150,8 @@ Component: TypeAlias = ByteLevel | ByteFallback | Fuse | Strip | Replace | Metas
 
 
 class CoreRule(NamedTuple):
-    """What the core does: texts replaced in each entry, then ByteFallback, then up to `strip_count` of a text stripped
-    from the beginning of all."""
+    """The decoding that the core supports: replacements in each entry, then ByteFallback, then removal of up to
+    `strip_count` copies of `stripped` from the start of the joined text."""
 
     replaced: list[tuple[bytes, bytes]]
     stripped: bytes
@@ -160,12 +160,12 @@ class CoreRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Decoder:
-    """What becomes of the entries' texts, component after component. Without components they are joined by spaces."""
+    """A sequence of components. Without components, texts are joined by spaces."""
 
     components: tuple[Component, ...] = ()
 
     def apply(self, texts: Sequence[str]) -> str:
-        """The text of the ids whose entries are these."""
+        """Return the decoded text of the entries."""
         if not self.components:
             return " ".join(texts)
         made = list(texts)
@@ -195,7 +195,7 @@ class Decoder:
 
     @cached_property
     def core_rule(self) -> CoreRule | None:
-        """What the core does, if it is that."""
+        """The equivalent rule of the core, or None."""
         components = list(self.components)
         replaced = []
         while components and isinstance(first := components[0], Replace) and not first.is_expression:
@@ -212,7 +212,7 @@ class Decoder:
 
     @property
     def is_additive(self) -> bool:
-        """Whether decode_bytes(a + b) == decode_bytes(a) + decode_bytes(b) for all lists of ids.
+        """Whether decode_bytes(a + b) == decode_bytes(a) + decode_bytes(b) for all lists of IDs.
 
         Strip, Metaspace and BPEDecoder change only the first or the last entry, so they are not additive.
         """

@@ -90,7 +90,7 @@ class NotEnoughMemory(BpeError, MemoryError):
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C (exit code 130) or a termination signal (143). The message says what was saved and how to resume."""
+    """Ctrl-C (exit code 130) or a termination signal (143). The message names saved files and how to resume."""
 
     def __init__(self, message: str = "interrupted", exit_code: int = 130) -> None:
         super().__init__(message)

@@ -27,7 +27,7 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Located(NamedTuple):
-    """ "The path of a tokenizer. source: "org/model@commit" if it is from the Hub."""
+    """The path of a tokenizer. source: "org/model@commit" if it is from the Hub."""
 
     path: Path
     source: str | None = None
@@ -52,7 +52,7 @@ def hub_name(name: str) -> HubName | None:
 
 
 def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located:
-    """Return the path itself if it exists or is no name of a repository. Otherwise download the tokenizer.
+    """Return the path if it exists or is not the name of a repository. Otherwise download the tokenizer.
 
     Raise BadTokenizer if the Hub has no such repository, revision or tokenizer, or denies access. Raise
     EnvironmentFailure if the server is unreachable or the cache is not writable.
@@ -120,7 +120,7 @@ def _download(name: HubName) -> Path:
                 continue
             if choice in ("tokenizer.json", "tekken.json"):
                 return file
-            # Of the same commit, even if the branch has moved since.
+            # Stay on this commit, even if the branch has moved since.
             commit = file.parent.name
             if choice == "vocab.json" and files.get("merges.txt", commit) is None:
                 continue

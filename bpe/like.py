@@ -1,7 +1,7 @@
-"""How text is to be prepared for a training "like" another tokenizer: a preset by name, or a tokenizer's file.
+"""Text preparation for training "like" another tokenizer, given by the name of a preset or the path of a tokenizer.
 
-Of a file its normalizer and pre-tokenizer are read, so its model may be of any kind; of a BPE model also whether its
-entries are text, and how.
+The normalizer and the pre-tokenizer of a file are read, so its model may be of any kind. For a BPE model, the text
+rules of its entries are read too.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """What is done to the text between special tokens before it is encoded: normalized, then pretokenized."""
+    """The normalizer and the pre-tokenizer of the text between special tokens."""
 
     pretokenizer: Pretokenizer
     normalizer: Normalizer | None = None
-    # Of a vocabulary that is not byte-level alone: what counted text does not hang on.
+    # Rules of a vocabulary that is not purely byte-level. Counts do not depend on them.
     text_rules: TextRules | None = field(default=None, compare=False)
     decoder: Decoder | None = field(default=None, compare=False)
 
@@ -43,7 +43,7 @@ class TextRule:
 
     @staticmethod
     def of(tokenizer: Tokenizer) -> TextRule:
-        """That of a tokenizer."""
+        """Return the rule of a tokenizer."""
         return TextRule(
             tokenizer.pretokenizer, tokenizer.parts.normalizer, tokenizer.text_rules, tokenizer.decoder
         )
@@ -51,19 +51,23 @@ class TextRule:
 
 _FILES: Final = ("tokenizer.json", "tekken.json", "tokenizer.model")
 
-Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what was made of one
+Like = str | os.PathLike[str] | TextRule  # a preset's name, a path, or a rule
 
 
 def rule_like(like: Like) -> TextRule:
-    """The rule of a preset, of a tokenizer.json, tekken.json or SentencePiece model, of a folder or a hub's repository
-    that holds one; a preset's name means the preset. A rule is returned unchanged.
+    """Return the rule of a preset or a tokenizer. A rule is returned unchanged.
 
-    str(rule_like("qwen-3").normalizer) -> "NFC". BadArgument for a name that is none; BadTokenizer and
-    UnsupportedTokenizer, which name the JSON path, for a rule that can't be followed.
+    like: name of a preset, or path of a tokenizer.json, tekken.json or SentencePiece model, a folder with one of them,
+        or a repository of the Hub. The name of a preset takes precedence over a path.
+
+    str(rule_like("qwen-3").normalizer) -> "NFC".
+
+    Raise BadArgument for an unknown name. Raise BadTokenizer or UnsupportedTokenizer, which name the JSON path, for a
+    rule that is not supported.
     """
     if isinstance(like, TextRule):
         return like
-    from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only where a name is looked up
+    from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS  # deferred: only names need it
 
     if not isinstance(like, (str, os.PathLike)):
         raise _unknown(like)
@@ -95,7 +99,7 @@ def _unknown(like: object) -> BadArgument:
 
 
 def _names_of_presets() -> str:
-    """The first name of each preset, for a message."""
+    """Return the first name of each preset, for a message."""
     from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS
 
     of_text = (names[0] for names in (LIKE_LLAMA, LIKE_GEMMA, LIKE_CLIP))
@@ -124,7 +128,7 @@ def _rule_of_preset(preset: Preset) -> TextRule:
 
 
 def _rule_of_words(has_prefix: bool) -> TextRule:
-    """Words with their space in front as U+2581, as SentencePiece trains; bytes for what has no entry."""
+    """Return the rule of SentencePiece: the space before a word becomes U+2581, and bytes encode unknown characters."""
     spaces = Replace(" ", LOWER_BLOCK)
     stripped = (DecoderStrip(" ", 1, 0),) if has_prefix else ()
     decoder = Decoder((DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse(), *stripped))
@@ -137,7 +141,7 @@ def _rule_of_words(has_prefix: bool) -> TextRule:
 
 
 def _rule_of_clip() -> TextRule:
-    """Words in lower case without their spaces; the last byte of each has a suffix."""
+    """Return the rule of CLIP: words in lower case without spaces, with a suffix on the last byte of each."""
     words = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
     return TextRule(
         Pretokenizer((Split(words, "oniguruma", "Removed", invert=True), ByteLevel(add_prefix_space=False))),

@@ -1,6 +1,6 @@
-"""What a tokenizer is made of. Readers of files return `Parts`, and `Tokenizer.from_parts` makes a tokenizer of them.
+"""The components of a tokenizer. Readers of files return `Parts`, and `Tokenizer.from_parts` builds a tokenizer.
 
-The core is built from all components at once, before there are `Parts`, so whatever threads share is complete.
+The core is built from all components at once, before the `Parts` exist, so threads only share complete objects.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Parts:
     normalizer: applied to that text first.
     added_tokens: by ascending ID. None: the special tokens of the vocabulary, without flags.
     post_processor: begin and end tokens.
-    truncation, padding: those of tokenizer.json, stored and never applied.
+    truncation, padding: fields of tokenizer.json, stored and never applied.
     decoder: how to decode entries. None: they are bytes.
     """
 
@@ -140,7 +140,7 @@ def make_parts(
     decoder: Decoder | None = None,
     decoded_only: Mapping[int, str] = MappingProxyType({}),
 ) -> Parts:
-    """Return the parts for the arguments of `Tokenizer`. BadTokenizer or BadArgument names the first fault.
+    """Return the parts for the arguments of `Tokenizer`. Raise BadTokenizer or BadArgument for the first fault.
 
     decoded_only: ID -> text of entries that encoding never produces.
     """
@@ -152,7 +152,7 @@ def make_parts(
             special_tokens = {token.text: token.id for token in tokens}
             added = tuple(sorted(tokens, key=lambda token: token.id))
         else:
-            special_tokens = given  # type: ignore[assignment] # texts, or what check_vocabulary refuses
+            special_tokens = given  # type: ignore[assignment] # check_vocabulary rejects others
     checked = check_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
     decoded_only = {**checked.decoded_only, **decoded_only}
     pretokenizer, normalizer = Pretokenizer.from_pattern(pattern), make_normalizer(normalizer)

@@ -1,7 +1,8 @@
-"""What tokenizer.json's post_processor adds to a text's ids when it is asked to: begin and end tokens.
+"""The post_processor of a tokenizer.json, which adds begin and end tokens on request.
 
-As `tokenizers` adds them to a single text: TemplateProcessing by its `single` template, RobertaProcessing and
-BertProcessing `cls` in front and `sep` behind. ByteLevel changes offsets only. The pair templates are kept for `save`.
+The tokens are those that `tokenizers` adds to a single text. TemplateProcessing applies its `single` template.
+RobertaProcessing and BertProcessing add `cls` before the IDs and `sep` after them. ByteLevel only changes offsets. The
+pair templates are kept for `save`.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from bpe.ragged import Ragged
 
 @dataclass(frozen=True)
 class PostProcessor:
-    """component: the JSON of the file, checked. front, back: the ids around a text."""
+    """component: validated JSON of the file. front, back: IDs to add before and after a text."""
 
     component: dict[str, Any]
     front: tuple[int, ...] = ()
     back: tuple[int, ...] = ()
 
     def around(self, ids: list[int]) -> list[int]:
-        """[front, *ids, back]; an empty text gets both as well."""
+        """Return [*front, *ids, *back], even for an empty text."""
         return [*self.front, *ids, *self.back]
 
     def around_rows(self, rows: Ragged) -> Ragged:
-        """The same for each row."""
+        """Apply `around` to each row."""
         before, added = len(self.front), len(self.front) + len(self.back)
         row = np.arange(len(rows) + 1)
         offsets = rows.offsets.astype(np.int64) + added * row

@@ -1,7 +1,7 @@
-r"""How the tokenizers of known model families prepare text: a normalizer, then a pre-tokenizer. Data, no code.
+r"""The normalizer and pre-tokenizer of known model families, as data.
 
-The components stand as the models' files have them, in the spelling and dialect of these. Special tokens are no part
-of it: they are the texts that a corpus is cut at, and only its owner knows these.
+Components are copied from the files of the models, in their spelling and dialect. Presets have no special tokens, since
+these depend on the corpus.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bpe.pretokenization.components import ByteLevel, Component, Digits, Punctua
 
 @dataclass(frozen=True)
 class Preset:
-    """A family, the names that mean it, the first the one that is listed, and what its tokenizers do to a text."""
+    """A family of models: its names (the first is listed) and its text preparation."""
 
     names: tuple[str, ...]
     components: tuple[Component, ...]
-    normalizer: str | None = None  # of tokenizer.json: its type
+    normalizer: str | None = None  # its type in tokenizer.json
 
 
 def _split(expression: str) -> Split:
@@ -95,8 +95,8 @@ PRESETS: Final = (
     Preset(("claude",), (_GPT2,), "NFKC"),
 )
 
-# Families whose entries are texts, words with "▁" in front: with and without one at the beginning of a document.
+# Families with text entries and "▁" before words: with and without "▁" at the start of a document.
 LIKE_LLAMA: Final = ("llama-2", "codellama", "mistral-7b", "tinyllama", "phi-3")
 LIKE_GEMMA: Final = ("gemma-3", "gemma", "gemma-2")
-# Whose entries are bytes, those that end a word with a suffix.
+# Families with byte entries and a suffix at the end of a word.
 LIKE_CLIP: Final = ("clip",)

@@ -1,8 +1,8 @@
 r"""Split sections into pretokens: the components of a pre-tokenizer, compiled for the core.
 
 Text between the matches of a custom pattern is an error, because it would be lost. The pre-tokenizer of a file may keep
-or drop it. Expressions in Python and on the command line have the syntax of tiktoken, those of a tokenizer.json the
-syntax of Hugging Face's tokenizers.
+or drop it. Expressions in Python and on the command line have the syntax of tiktoken. Expressions in a tokenizer.json
+have the syntax of Hugging Face tokenizers.
 
 The `regex` package splits the text if an expression needs too many states for a table. This is about a hundred times
 slower. `slow_because` gives the reason.

@@ -1,4 +1,4 @@
-"""Rows of unequal length in two flat arrays: what encoding many texts gives."""
+"""Rows of unequal length in two flat arrays, the result of encoding many texts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> NDArray[np.uint32]:
-        """The row, a view; negative numbers count from the end. IndexError past it."""
+        """Return a view of the row. Negative numbers count from the end. Raise IndexError outside the rows."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row: out of range for {len(self)} rows (got {row})")
         row %= len(self)
@@ -42,16 +42,16 @@ class Ragged:
 
     @property
     def lengths(self) -> NDArray[np.uint64]:
-        """uint64[rows], the length of each row."""
+        """Return the length of each row, uint64[rows]."""
         return np.diff(self.offsets)
 
     def tolist(self) -> list[list[int]]:
-        """The rows as lists of Python integers."""
+        """Return the rows as lists of Python integers."""
         return _core.id_rows(np.ascontiguousarray(self.tokens), np.ascontiguousarray(self.offsets))
 
     @staticmethod
     def concatenate(parts: list[Ragged]) -> Ragged:
-        """The rows of all parts, copied."""
+        """Return the rows of all parts, copied."""
         lengths = [part.lengths for part in parts]
         offsets = np.zeros(sum(map(len, lengths)) + 1, np.uint64)
         if parts:
@@ -61,7 +61,7 @@ class Ragged:
 
     @staticmethod
     def from_rows(rows: list[NDArray[np.uint32]]) -> Ragged:
-        """The rows end to end, copied."""
+        """Return the rows, copied end to end."""
         offsets = np.zeros(len(rows) + 1, np.uint64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         tokens = np.concatenate(rows) if rows else np.zeros(0, np.uint32)

@@ -1,12 +1,12 @@
 """Training, encoding and decoding in plain Python: the specification of the C++ core and the oracle of its tests.
 
-Nothing here is fast and nothing is left out. Three invariants hold throughout:
+It is complete but slow. Three invariants hold throughout:
 
-- after every merge `pair_counts` equals a fresh count of all pretokens, and `pair_to_pretokens[pair][i]` is how
-  often `pair` stands in pretoken `i` (an inner count that drops to zero is deleted, an empty inner dict too);
-- the next merge is the pair with the highest count; ties go to the pair whose two byte strings compare greater
-  (`lexicographic`) or to the lower pair of ids (`huggingface`, ids in the order of `printable_bytes`);
-- encoding a pretoken applies the allowed merge of lowest rank, leftmost first, until none is left.
+- After every merge, `pair_counts` equals a fresh count of all pretokens, and `pair_to_pretokens[pair][i]` is the number
+  of occurrences of `pair` in pretoken `i`. Inner counts of zero and empty inner dicts are deleted.
+- The next merge is the pair with the highest count. The tie break selects the pair with the greater byte strings
+  (`lexicographic`) or with the lower IDs (`huggingface`, IDs in the order of `printable_bytes`).
+- Encoding a pretoken applies the allowed merge of lowest rank, leftmost first, until none is left.
 
 Source of the algorithm: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword
 Units" (2016), over bytes as in GPT-2 (Radford et al., 2019).
@@ -30,7 +30,7 @@ Pair = tuple[int, int]
 
 
 def printable_bytes() -> list[int]:
-    """The 256 byte values in GPT-2's printable order: the 188 printable Latin-1 bytes, then the other 68.
+    """Return the 256 byte values in GPT-2's printable order: the 188 printable Latin-1 bytes, then the other 68.
 
     Hugging Face numbers its byte alphabet in this order, so the huggingface tie rule depends on it.
     """
@@ -46,9 +46,9 @@ def printable_bytes() -> list[int]:
 
 
 def cut_at_special_tokens(text: str, special_tokens: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Cut `text` at special tokens, leftmost first and of those at one place the longest.
+    """Cut `text` at special tokens: leftmost first, and the longest at one offset. Skip empty parts.
 
-    "a<s>b", ["<s>"] -> ("a", False), ("<s>", True), ("b", False); empty parts are left out.
+    "a<s>b", ["<s>"] -> ("a", False), ("<s>", True), ("b", False)
     """
     longest_first = sorted(special_tokens, key=len, reverse=True)
     if not longest_first:
@@ -66,9 +66,9 @@ def cut_at_special_tokens(text: str, special_tokens: Iterable[str]) -> Iterator[
 
 
 def pretokenize(text: str, pattern: str = "gpt2") -> list[bytes]:
-    """The pretokens of a text without special tokens; `pattern` is a name of `PATTERNS` or an expression.
+    """Return the pretokens of a text without special tokens. `pattern` is a name in `PATTERNS` or an expression.
 
-    "Hello world" -> [b"Hello", b" world"]. ValueError if text lies between the matches.
+    "Hello world" -> [b"Hello", b" world"]. Raise ValueError for text between the matches.
     """
     expression = PATTERNS.get(pattern, pattern)
     pretokens = [match.group() for match in regex.finditer(expression, text) if match.group()]
@@ -80,7 +80,7 @@ def pretokenize(text: str, pattern: str = "gpt2") -> list[bytes]:
 def count_pretokens(
     texts: Iterable[str], special_tokens: Sequence[str] = (), pattern: str = "gpt2"
 ) -> Counter[bytes]:
-    """How often each pretoken occurs; special tokens cut the text and are not counted."""
+    """Count each pretoken. Special tokens cut the text and are not counted."""
     counts: Counter[bytes] = Counter()
     for text in texts:
         for part, is_special in cut_at_special_tokens(text, special_tokens):
@@ -105,16 +105,20 @@ def train(
     text_rules: TextRules | None = None,
     max_token_letters: int | None = None,
 ) -> list[tuple[bytes, bytes]]:
-    """The merges that add `new_entries` entries to those there are, in order; fewer if no pair is left.
+    """Return the merges that add `new_entries` entries, in order, or fewer if no pair is left.
 
-    Each merge adds an entry: bytes that are one already are never made again (proof in native/train/trainer.hpp). A
-    pair is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (None,
-    0: no limit). {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
-    first_entries: those there are, by id (None: the bytes); first_merges: lowest rank first. Pretokens begin as these
-    encode them; a pair whose bytes are an entry already, or reserved, is never merged.
-    text_rules: entries are text. A merge takes the prefix from its right part; letters of the text that look like the
-    prefix or the suffix are not made (`looks_like_affix`). No merge joins what unknown characters and bytes become: a
-    pretoken ends before and begins behind them. max_token_letters: the most characters, without prefix and suffix.
+    Each merge adds a new entry, since merges never produce the same bytes twice (proof in native/train/trainer.hpp). A
+    pair is merged only if it occurs at least max(1, min_frequency) times.
+
+    {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
+
+    max_token_bytes: length limit of new entries (None, 0: no limit).
+    first_entries: initial entries by ID (None: the 256 bytes). A pair with the bytes of one is never merged.
+    first_merges: initial merges, lowest rank first. They encode the pretokens before training.
+    reserved: bytes that no new entry may have.
+    text_rules: entries are text. A merge drops the prefix of its right part. It must not produce a prefix or suffix
+        from characters of the text (`looks_like_affix`). Pretokens are cut at unknown characters and bytes.
+    max_token_letters: limit in characters, without prefix and suffix.
     """
     entries = list(first_entries or (bytes([byte]) for byte in printable_bytes()))
     first_count = len(entries)
@@ -168,7 +172,7 @@ def train(
         return (-left, -right) if tie_break == "huggingface" else (entries[left], entries[right])
 
     merges: list[tuple[bytes, bytes]] = []
-    barred: set[Pair] = set()  # found to be, which they stay
+    barred: set[Pair] = set()  # once barred, a pair stays barred
     while len(entries) < first_count + new_entries:
         most = max((count for pair, count in pair_counts.items() if pair not in barred), default=0)
         if most < max(1, min_frequency):
@@ -209,7 +213,7 @@ def replace_pair(ids: Sequence[int], pair: Pair, new_id: int) -> list[int]:
 
 
 def cut_out(ids: Sequence[int], unknown: Collection[int]) -> list[list[int]]:
-    """What stands between some ids: [1, 2, 9, 3], {9} -> [[1, 2], [3]]."""
+    """Split a sequence at unknown IDs: [1, 2, 9, 3], {9} -> [[1, 2], [3]]."""
     parts: list[list[int]] = [[]]
     for id_ in ids:
         if id_ in unknown:
@@ -220,9 +224,9 @@ def cut_out(ids: Sequence[int], unknown: Collection[int]) -> list[list[int]]:
 
 
 def looks_like_affix(left: bytes, right: bytes, rules: TextRules) -> bool:
-    """Whether what a merge makes begins with the prefix or ends in the suffix by letters of the text.
+    """Return whether characters of the text give the merged entry a false prefix or suffix.
 
-    Prefix "##": "#" and "###" make "##" of text; "##a" and "##b" make "##ab", which stands within a word.
+    Prefix "##": True for "#" and "###", which give the text "##". False for "##a" and "##b", which give "##ab".
     """
     prefix, suffix = rules.affixes
     added, merged = right[len(prefix) :], rules.join(left, right)
@@ -232,7 +236,7 @@ def looks_like_affix(left: bytes, right: bytes, rules: TextRules) -> bool:
 
 
 def letter_count(entry: bytes, rules: TextRules | None) -> int:
-    """The bytes of an entry; of one that is text the characters, without prefix and suffix."""
+    """Return the length of an entry: in bytes, or for text in characters without prefix and suffix."""
     if rules is None:
         return len(entry)
     prefix, suffix = rules.affixes
@@ -252,11 +256,12 @@ def encode_pretoken(
     ranks: Mapping[tuple[bytes, bytes], int] | None,
     ignore_merges: bool = False,
 ) -> list[int]:
-    """The ids of one pretoken.
+    """Return the IDs of one pretoken.
 
-    id_of: bytes of an entry -> its id. ranks: the allowed pairs, lowest first; None for a rank file, where every
-    adjacent pair whose bytes together are an entry may merge and the entry's id is its rank.
-    ignore_merges: a pretoken that is an entry is emitted at once, as rank files have it, too.
+    id_of: bytes of an entry -> its ID.
+    ranks: allowed pairs, lowest first. None for a rank file: an adjacent pair may merge if its joined bytes are an
+        entry, and the ID of that entry is the rank.
+    ignore_merges: emit a pretoken that is an entry at once. Rank files imply this.
     """
     if ignore_merges and pretoken in id_of:
         return [id_of[pretoken]]
@@ -270,9 +275,9 @@ def encode_text_pretoken(
     rules: TextRules,
     ignore_merges: bool = False,
 ) -> list[int]:
-    """The same by `TextRules`: entries are text, or byte_level and some bytes lack an entry.
+    """Return the IDs of one pretoken by `TextRules`, for text entries or a byte-level vocabulary that lacks some bytes.
 
-    id_of: with the unknown token. A byte without an entry is left out before merging: without "x", "axb" becomes "ab".
+    id_of: includes the unknown token. Bytes without an entry are dropped before merging: without "x", "axb" -> "ab".
     """
     data = pretoken.encode()
     if ignore_merges and data in id_of:
@@ -289,7 +294,7 @@ def encode_text_pretoken(
             symbols += [*pending, symbol]
             pending = []
         elif rules.byte_fallback and all(each in id_of for each in of_bytes):
-            symbols += of_bytes  # before what is pending, as Hugging Face has it
+            symbols += of_bytes  # before the pending token, as in Hugging Face tokenizers
         else:
             symbols += pending if not rules.fuse_unk else []
             pending = unknown
@@ -302,7 +307,7 @@ def merge_symbols(
     ranks: Mapping[tuple[bytes, bytes], int] | None,
     prefix_bytes: int = 0,
 ) -> list[int]:
-    """The ids of what the merges make of entries; a merge takes so many bytes from its right part."""
+    """Return the IDs after merging entries. A merge drops `prefix_bytes` bytes from its right part."""
 
     def rank(place: int) -> float:
         left, right = parts[place], parts[place + 1]
@@ -311,7 +316,7 @@ def merge_symbols(
         return ranks.get((left, right), float("inf"))
 
     while len(parts) > 1:
-        place = min(range(len(parts) - 1), key=rank)  # min takes the leftmost of equals
+        place = min(range(len(parts) - 1), key=rank)  # min returns the leftmost of equal ranks
         if rank(place) == float("inf"):
             break
         parts[place : place + 2] = [parts[place] + parts[place + 1][prefix_bytes:]]
@@ -327,10 +332,11 @@ def encode(
     ignore_merges: bool | None = None,
     text_rules: TextRules | None = None,
 ) -> list[int]:
-    """The ids of a text; `merges` None means a rank file (whole pretokens are then emitted at once).
+    """Return the IDs of a text.
 
-    vocab may hold the special tokens; they take no part in merging, unless the entry is a single byte that no other
-    entry is, or a part or product of a merge: plain text needs those.
+    merges: None for a rank file, which emits whole pretokens at once.
+    vocab: may include the special tokens. They take no part in merging, except entries that ordinary text needs: a part
+        or product of a merge, or a single byte without another entry.
     """
     special_tokens = special_tokens or {}
     special_ids = set(special_tokens.values())
@@ -356,5 +362,5 @@ def encode(
 
 
 def decode_bytes(ids: Iterable[int], vocab: Mapping[int, bytes]) -> bytes:
-    """The bytes of the ids, one after the other; a sequence cut inside a character is not valid UTF-8."""
+    """Return the joined bytes of the IDs. They are not valid UTF-8 if the IDs end inside a character."""
     return b"".join(vocab[id_] for id_ in ids)

@@ -1,7 +1,7 @@
 """Encode text that the core cannot cut or normalize: patterns and replacements that only the `regex` package matches.
 
-The steps are those of the core: find added tokens, normalize the sections between them, find normalized added tokens,
-cut into pretokens. The core then merges the pretokens.
+The steps match the core: find added tokens, normalize the sections between them, find normalized added tokens, and cut
+into pretokens. The core then merges the pretokens.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How much longer components may make a text, and the most that is honoured of a file.
+"""The limit on how much longer the components of a file may make a text.
 
-Each that can put several bytes in the place of one does so to what the ones before made: forty ByteLevels would make a
-terabyte of a letter. Those whose result they leave alone a second time, such as NFKC, count as nothing here; they make
-a text at most some ten times as long. Published tokenizers stay below 200.
+Growth factors of components multiply: forty ByteLevels would turn one letter into a terabyte. Idempotent components,
+such as NFKC, are not counted. They make a text at most about ten times longer. Published tokenizers stay below 200.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ MOST_GROWTH: Final = 1 << 16
 
 
 def growth(made: Iterable[object]) -> int:
-    """At most how many bytes become of one, by components of normalizers and pre-tokenizers one after the other."""
+    """Return an upper bound on the bytes that a sequence of normalizers and pre-tokenizers makes of one byte."""
     times = 1
     for component in made:
         match component:
             case normalizers.ByteLevel() | components.ByteLevel():
                 times *= 2
             case normalizers.Replace(pattern, content, is_expression):
-                # An expression may match a byte, or nothing on both sides of one.
+                # An expression may match a byte, or the empty text on both sides of it.
                 replaced = len(content.encode())
                 times *= (
                     1 + 2 * replaced if is_expression else -(-replaced // max(1, len(pattern.encode()))) or 1
@@ -33,7 +32,7 @@ def growth(made: Iterable[object]) -> int:
             case normalizers.Precompiled(charsmap):
                 texts = charsmap[
                     4 + int.from_bytes(charsmap[:4], "little") :
-                ]  # behind the double array of the keys
+                ]  # the values follow the double array of the keys
                 times *= max(map(len, texts.split(b"\0"))) or 1
     return times
 

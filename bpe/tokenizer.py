@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 __all__ = ["END_OF_TEXT", "AddedToken", "AllowedSpecial", "Tokenizer"]
 
-Recognised = bool | _core.AddedTokens  # as the core takes them: all, none, or some tokens
+Recognised = bool | _core.AddedTokens  # tokens to recognize: all, none, or some
 
 END_OF_TEXT: Final = "<|endoftext|>"
-BLOCK_BYTES: Final = 64 << 10  # of text for one call of the core, so that its fixed cost is negligible
-_MAX_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
+BLOCK_BYTES: Final = 64 << 10  # text per call of the core; makes its fixed cost negligible
+_MAX_SETS: Final = 64  # sets of allowed special tokens that are cached for the core
 _SETS: Final = (tuple, frozenset, set, list)
 
 
@@ -88,11 +88,11 @@ class Tokenizer:
         text_rules: TextRules | None = None,
         decoder: Decoder | None = None,
     ) -> None:
-        """Build a tokenizer from entries and merges. BadTokenizer names the first fault in them.
+        """Build a tokenizer from entries and merges. Raise BadTokenizer for the first fault in them.
 
         vocab: ID -> bytes, with or without the special tokens.
-        merges: lowest rank first. None for a rank file: the ID is the rank, and every two adjacent entries whose bytes
-            together are an entry may merge.
+        merges: lowest rank first. None for a rank file: two adjacent entries may merge if their joined bytes are an
+            entry, and the ID of that entry is the rank.
         special_tokens: texts get the ID of the entry with their bytes, or the next free IDs. {text: ID} and AddedTokens
             have IDs.
         pattern: gpt2, cl100k, o200k, llama3, qwen2, or an expression for the `regex` package. Text between its matches
@@ -216,7 +216,7 @@ class Tokenizer:
 
     @property
     def pretokenizer(self) -> Pretokenizer:
-        """How the text between special tokens is cut into pretokens."""
+        """The pre-tokenizer, which cuts the text between special tokens into pretokens."""
         return self._parts.pretokenizer
 
     @property
@@ -227,7 +227,7 @@ class Tokenizer:
 
     @property
     def decoder(self) -> Decoder | None:
-        """How to decode entries; None for a byte-level vocabulary, whose entries are bytes."""
+        """The decoder of text entries; None for a byte-level vocabulary."""
         return self._parts.decoder
 
     @property
@@ -247,7 +247,7 @@ class Tokenizer:
 
     @property
     def parts(self) -> Parts:
-        """What the tokenizer is made of."""
+        """The components of the tokenizer."""
         return self._parts
 
     @property
@@ -481,8 +481,8 @@ class Tokenizer:
         allowed_special: as for `encode`.
         min_bytes: bytes to hold before text is encoded, at least 1 (default: 64 KiB).
 
-        Memory is bounded as for `encode_iterable`. For a byte-level tokenizer whose pattern needs one pass and that has
-        no normalizer, it does not depend on the text at all: even one pretoken of any length is encoded in windows.
+        Memory is bounded as for `encode_iterable`. For a byte-level tokenizer without a normalizer and
+        with a pattern that needs one pass, it is constant: even a pretoken of any length is encoded in windows.
         Raise InvalidText for such a pretoken if its merges span too much text for that.
         """
         return self._encode_blocks(blocks, self.recognised(allowed_special), min_bytes)
@@ -529,9 +529,9 @@ class Tokenizer:
         return regex_encoding.encode(self._parts, text, tokens, where, base_bytes)
 
     def recognised(self, allowed_special: AllowedSpecial) -> Recognised:
-        """Return the special tokens to recognize as the core takes them: all (True), none (False) or some."""
+        """Return the special tokens to recognize in the form of the core: all (True), none (False) or some."""
         if type(allowed_special) in _SETS and not allowed_special:
-            return False  # at once: most short texts are encoded with this value
+            return False  # fast path: most short texts use this value
         if isinstance(allowed_special, str) and allowed_special == "all":
             return True
         allowed = allowed_texts(allowed_special, self._vocabulary.special_tokens)
@@ -547,7 +547,7 @@ class Tokenizer:
     # -- decoding ------------------------------------------------------------------------------------------------
 
     def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
-        """Return the bytes of the IDs, special tokens included. BadArgument names the first ID that is not an entry.
+        """Return the bytes of the IDs, special tokens included. Raise BadArgument for the first ID without an entry.
 
         With a `decoder`, return the UTF-8 of the decoded text, where an entry of a single byte stays that byte.
         """
@@ -596,7 +596,7 @@ class Tokenizer:
 
     @property
     def _decodes_in_python(self) -> bool:
-        """Whether the core lacks the decoder; it has them only for entries that are text."""
+        """Whether the core cannot apply the decoder. Only text entries have decoders."""
         return self.decoder is not None and not (
             TextRules.of_text(self.text_rules) and self.decoder.core_rule
         )
@@ -615,7 +615,7 @@ class Tokenizer:
 
     @cached_property
     def canonical_json(self) -> bytes:
-        """The tokenizer.json that `save` writes. Equal tokenizers have equal ones."""
+        """Return the tokenizer.json that `save` writes. It is equal for equal tokenizers."""
         return huggingface.to_json(self)
 
     def fingerprint(self) -> str:
@@ -647,8 +647,8 @@ class Tokenizer:
         special_tokens: with a pattern, or for vocab.json without configuration.
         revision: branch, tag or commit on the Hub.
 
-        A UserWarning lists the bytes that a byte-level vocabulary lacks. BadTokenizer or UnsupportedTokenizer name the
-        file and the field, EnvironmentFailure names a server that cannot be reached.
+        A UserWarning lists the bytes that a byte-level vocabulary lacks. Raise BadTokenizer or UnsupportedTokenizer,
+        which name the file and the field, and EnvironmentFailure if the server is unreachable.
         """
         parts = by_path.load(locate(path, revision).path, pattern, special_tokens)
         if warning := warning_of_missing_bytes(parts.vocabulary):
@@ -670,20 +670,20 @@ class Tokenizer:
     def export_tiktoken(self, path: str | Path) -> None:
         """Write a rank file: one line `base64(bytes) rank` per entry, without special tokens and pattern.
 
-        BadTokenizer if ranks cannot express the merges (see bpe.formats.tiktoken).
+        Raise BadTokenizer if ranks cannot express the merges (see bpe.formats.tiktoken).
         """
         write_file(path, tiktoken.to_ranks(self))
 
     def export_gpt2(self, folder: str | Path) -> None:
         """Write GPT-2's vocab.json and merges.txt, which hold no pattern.
 
-        BadTokenizer if they cannot express this tokenizer (see bpe.formats.gpt2).
+        Raise BadTokenizer if they cannot express this tokenizer (see bpe.formats.gpt2).
         """
         gpt2.export(self, Path(folder))
 
     def export_sentencepiece(self, path: str | Path) -> None:
         """Write a SentencePiece model of type BPE. Special tokens become control pieces, never found in text.
 
-        UnsupportedTokenizer if such a model cannot express this tokenizer (see bpe.formats.sentencepiece).
+        Raise UnsupportedTokenizer if such a model cannot express this tokenizer (see bpe.formats.sentencepiece).
         """
         write_file(path, sentencepiece_writer.to_model(self))

@@ -1,11 +1,11 @@
-"""Train a tokenizer: count the pretokens of the inputs, merge the commonest pairs, number the entries.
+"""Train a tokenizer: count the pretokens of the inputs, merge the most frequent pairs, and number the entries.
 
-Ids are those of Hugging Face's BpeTrainer: special tokens first, in the order given; then the 256 bytes in GPT-2's
-printable order; then the entries in the order of their merges. Merges equal `reference.train`: the pair with the
-highest count is merged next; ties go to the pair whose two byte strings compare greater (`lexicographic`) or to the
-lower pair of ids (`huggingface`), whatever the number of threads or the order of the inputs.
+IDs follow Hugging Face's BpeTrainer: special tokens in the given order, the 256 bytes in GPT-2's printable order, then
+entries in the order of their merges. Merges equal `reference.train`: the pair with the highest count is merged next.
+The tie break selects the pair with the greater byte strings (`lexicographic`) or with the lower IDs (`huggingface`).
+Merges do not depend on the number of threads or the order of the inputs.
 
-A smaller vocabulary is the beginning of a larger one: one training serves many sizes (`train_sizes`).
+A smaller vocabulary is a prefix of a larger one, so one training run yields many sizes (`train_sizes`).
 """
 
 from __future__ import annotations
@@ -52,11 +52,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What a training made. pairs: uint32[merges, 2].
+    """Result of a training run.
 
-    pair_counts: uint64[merges], how often each pair occurred when it was merged. vocab_size: as it was asked for.
-    start: the entries there were; pairs are numbered by these, merge k is the entry len(start.entries) + k.
-    notes: one line each that the user should read. budget: what tokenizers of it are made within.
+    pairs: uint32[merges, 2], indices of entries. Merge k makes entry len(start.entries) + k.
+    pair_counts: uint64[merges], the count of each pair when it was merged.
+    vocab_size: the requested size.
+    start: the initial entries.
+    notes: lines that the user should read.
+    budget: memory limit for building tokenizers.
     """
 
     pairs: NDArray[np.uint32]
@@ -72,13 +75,14 @@ class Training:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer of all merges."""
+        """Return the tokenizer with all merges."""
         return self.prefix(self.vocab_size)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer that a training for so many entries makes; BadArgument if that is more than this one.
+        """Return the tokenizer of the first `vocab_size` entries, equal to training for that size.
 
-        NotEnoughMemory if its entries do not fit. Linear in the bytes of the entries, in time and memory.
+        Raise BadArgument for a larger size than was trained, and NotEnoughMemory if the entries do not fit. Time and
+        memory are linear in the bytes of the entries.
         """
         merge_count = vocab_size - self.start.size
         if merge_count < 0 or vocab_size > self.vocab_size:
@@ -165,9 +169,9 @@ def train_sizes(
     options: TrainingOptions | None = None,
     progress: Progress | None = None,
 ) -> dict[int, Tokenizer]:
-    """{vocab_size: the tokenizer that `train` makes for it}, in the order given, from one training.
+    """Return {vocab_size: tokenizer}, in the given order, from one training run. Each equals the result of `train`.
 
-    Cost: that of the largest; each other takes some 2 µs an entry. Errors are those of `train`.
+    Cost: one `train` for the largest size, and about 2 µs per entry for every other size. Raise the errors of `train`.
     """
     inputs = list_of(inputs)
     vocab_sizes = list(vocab_sizes)
@@ -210,12 +214,13 @@ def train_on(
     progress: Progress | None = None,
     budget: MemoryBudget | None = None,
 ) -> Training:
-    """The training on counted pretokens: merges, tokenizer and notes.
+    """Train on counted pretokens.
 
-    Of the options those that say how to merge count. special_tokens, pattern None: those the pretokens were counted
-    with; others than those can't be given, but more tokens can.
-    budget: NotEnoughMemory as soon as the process takes more.
-    Cost: see bpe/native/train/trainer.hpp; some 0.3 s for 300,000 distinct pretokens and 32,000 entries.
+    options: only the options for merging apply. special_tokens may add to the tokens of the counts. pattern must be
+        None or the pattern of the counts.
+    budget: memory limit. Raise NotEnoughMemory as soon as the process exceeds it.
+
+    Cost: see bpe/native/train/trainer.hpp. About 0.3 s for 300,000 distinct pretokens and 32,000 entries.
     """
     facts = counts.facts
     options = with_tokenizer(options or TrainingOptions())
@@ -271,7 +276,7 @@ def train_on(
     if len(pairs) < new_entries:
         reasons = [f"occurs at least {options.min_frequency} times"] if options.min_frequency > 1 else []
         longest = options.longest_entry
-        if longest and 2 * _longest(start, pairs) > longest:  # else none was too long
+        if longest and 2 * _longest(start, pairs) > longest:  # otherwise no entry can be too long
             unit = "characters" if counts_letters and start.rule.of_text else "bytes"
             reasons.append(f"makes an entry of at most {longest} {unit}")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
@@ -290,7 +295,7 @@ def train_on(
 def _outgrown(
     counts: PretokenCounts, vocab_size: int, options: TrainingOptions, budget: MemoryBudget, used: int
 ) -> NotEnoughMemory:
-    """The error for merging that takes more than there is; used: what the process took before it."""
+    """Return the error for merging beyond the memory limit. used: memory of the process before merging."""
 
     def most(distinct: int, pretoken_bytes: int) -> int:
         return training_bytes(distinct, pretoken_bytes, vocab_size, at_most=True, threads=options.threads)
@@ -302,7 +307,7 @@ def _outgrown(
     helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
     if enough > budget.limit_bytes and options.longest_entry:
         fix = f"Allow {memory_limit_for(enough)} or more"
-    else:  # long entries, or ever rarer pairs: their number has no bound
+    else:  # long entries or rare pairs; their number is unbounded
         least = max(enough, budget.limit_bytes * 5 // 4)
         fix = f"Allow more than {memory_limit_for(least)}"
     entries = "" if options.longest_entry else f", pass --max-token-bytes (default: {MAX_TOKEN_BYTES})"
@@ -312,7 +317,7 @@ def _outgrown(
 
 
 def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callable[[int], None] | None:
-    """What the core calls ten times a second."""
+    """Return the callback that the core calls every 0.1 s."""
     update = None if progress is None else progress.update
     if budget is None:
         return update
@@ -327,7 +332,7 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
 
 
 def _longest(start: Start, pairs: NDArray[np.uint32]) -> int:
-    """The bytes of the longest entry."""
+    """Return the length of the longest entry in bytes."""
     rules = start.rule.text_rules
     prefix_bytes = 0 if rules is None else len(rules.affixes[0])
     lengths = list(map(len, start.entries))

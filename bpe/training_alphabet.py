@@ -1,18 +1,18 @@
-"""A training that starts from an alphabet of bytes or of the text's characters, as Hugging Face's BpeTrainer does.
+"""Training that starts from an alphabet of bytes or of characters of the text, like Hugging Face's BpeTrainer.
 
-The alphabet is the initial letters and those of the text, a letter being a byte or a character; over a limit the rarest
-are left out. Letters outside it are left out of the pretokens, and what stood around them are neighbours. With a
-continuing_subword_prefix letters that do not begin a pretoken are entries of their own, with an end_of_word_suffix
-those that end one, with both those that do both, too.
+The alphabet consists of the initial letters and the letters of the text, up to a limit, most frequent first. A letter
+is a byte or a character. Letters outside the alphabet are removed from the pretokens, which makes their neighbours
+adjacent. With a continuing_subword_prefix, letters after the start of a pretoken have separate entries. With an
+end_of_word_suffix, letters at the end do. With both, letters in both positions do too.
 
-Ids are the special tokens, with byte fallback the entries of the 256 bytes (`<0x00>` to `<0xFF>`), the letters
-(characters by code point, bytes in GPT-2's printable order), those with the suffix, with the prefix and with both in
-the same order (BpeTrainer: in any), the merges. Merges and ids are those of BpeTrainer with the same normalizer and
-pre-tokenizer and those tokens first. Two rules are others:
-- BpeTrainer gives text that spells a special token, an entry of a byte ("<0x41>"), the prefix or the suffix that one's
-  id; here no merge makes these.
-- Its tokenizers lose bytes that have no entry. As none may be lost here, they have entries behind all others, which
-  vocab_size does not count.
+IDs have this order: special tokens; with byte fallback the 256 byte entries (`<0x00>` to `<0xFF>`); letters (characters
+by code point, bytes in GPT-2's printable order); letters with the suffix, with the prefix and with both in the same
+order (unspecified in BpeTrainer); merges. Merges and IDs equal BpeTrainer's with the same normalizer, pre-tokenizer and
+initial tokens, with two exceptions:
+
+- In BpeTrainer, text that spells a special token, a byte entry ("<0x41>"), the prefix or the suffix gets the ID of that
+  entry. Here no merge produces such text.
+- Its tokenizers lose bytes without an entry. Here these bytes get the last IDs, which vocab_size does not count.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from bpe.like import TextRule
     from bpe.pretoken_counts.memory import MemoryBudget
 
-_PLACES: Final = range(4)  # where a letter stands: 1 at the end of a pretoken, 2 not at its beginning, 3 both
+_PLACES: Final = range(4)  # position in a pretoken, as bits: 1 at the end, 2 after the start
 
 
 def initial_letters(
     initial_alphabet: Iterable[str] | None, limit_alphabet: int | None, of_text: bool
 ) -> list[int]:
-    """The code points of an initial alphabet, of a text the first, or the bytes: characters of the byte alphabet.
+    """Return the code points of an initial alphabet, or its bytes, given as characters of the byte alphabet.
 
-    BadArgument for another character ("Ġ" is the space), and if there are more letters than limit_alphabet: BpeTrainer
-    would leave out any of them.
+    The first character of a longer string counts. Raise BadArgument for a character outside the byte alphabet ("Ġ" is
+    the space), and for more letters than limit_alphabet, since BpeTrainer would drop arbitrary ones.
     """
     found: list[int] = []
     for text in initial_alphabet or ():
@@ -73,8 +73,8 @@ def initial_letters(
 
 @dataclass(frozen=True)
 class FromAlphabet:
-    """placed: by place the letters that have an entry for it, bytes, or code points where the rule's entries are text,
-    in the order of their ids: number 0 all of them, the others those with prefix or suffix, if there is one."""
+    """placed: for each position in `_PLACES`, the letters with an entry for it, in the order of their IDs. Letters are
+    bytes, or code points for text entries. placed[0] has all letters. The others depend on the prefix and suffix."""
 
     special_tokens: tuple[str, ...]
     rule: TextRule
@@ -88,11 +88,12 @@ class FromAlphabet:
         initial_alphabet: Iterable[str] | None,
         limit_alphabet: int | None,
     ) -> FromAlphabet:
-        """What counted text starts from.
+        """Return the start for counted text.
 
-        initial_alphabet None: no letter; of bytes without a limit, all of them, at every place. Of equally rare
-        letters those are left out that come first (BpeTrainer: any). BadArgument as by `initial_letters`, or if a
-        special token spells an entry of a letter.
+        initial_alphabet: None for no letters, or for all bytes at all positions if entries are bytes without a limit.
+
+        Among equally rare letters, the first are dropped (arbitrary in BpeTrainer). Raise BadArgument like
+        `initial_letters`, or if a special token spells the entry of a letter.
         """
         rules = rule.text_rules
         if rules is not None and rules.unk_token not in special_tokens:
@@ -127,22 +128,22 @@ class FromAlphabet:
 
     @property
     def entries(self) -> Sequence[bytes]:
-        """The letters at all places, or all bytes."""
+        """The entries of the letters at all positions, or of all bytes."""
         return BYTES if self._is_of_bytes else self._letters
 
     @property
     def reserved(self) -> Sequence[bytes]:
-        """Special tokens and the entries of bytes are not made by merges; where entries are just bytes all may be."""
+        """Special tokens and byte entries, which merges must not produce. Empty if entries are bytes."""
         return [] if self.rule.text_rules is None else [*self._special, *self._bytes]
 
     @property
     def size(self) -> int:
-        """Special tokens, entries of bytes, letters at all places, as BpeTrainer counts."""
+        """The number of special tokens, byte entries and letters at all positions, as BpeTrainer counts."""
         return len(self._special) + len(self._bytes) + len(self._index)
 
     @property
     def note(self) -> str:
-        """How many bytes have entries that vocab_size does not count."""
+        """A note on byte entries that vocab_size does not count."""
         if not self._behind:
             return ""
         return (
@@ -151,7 +152,7 @@ class FromAlphabet:
         )
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
-        """As letters, bytes or ids, without those outside the alphabet."""
+        """Return the pretokens as bytes or IDs of letters, without letters outside the alphabet."""
         if budget is not None:
             check_room(4 * counts.pretoken_bytes.nbytes + 8 * len(counts), "the ids of the letters", budget)
         told_apart = _told_apart(self.rule)
@@ -170,7 +171,7 @@ class FromAlphabet:
         return found.astype(np.uint8).data if self._is_of_bytes else found, ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
-        """BpeTrainer's ids, then the bytes outside the alphabet."""
+        """Return the tokenizer: BpeTrainer's IDs, then the bytes outside the alphabet."""
         if budget is not None:
             check_room(500 * (self.size + len(self._behind) + len(pairs)), "the vocabulary", budget)
         entries = with_products(list(self.entries), pairs, self.rule.text_rules)
@@ -187,12 +188,12 @@ class FromAlphabet:
 
     @property
     def _is_of_bytes(self) -> bool:
-        """Whether letters are handed to the core as bytes, which take a fourth of ids."""
+        """Whether the core receives letters as bytes, which take a quarter of the memory of IDs."""
         return not self.rule.of_text and not _told_apart(self.rule)
 
     @cached_property
     def _index(self) -> dict[bytes, int]:
-        """The entries of letters, each with its number."""
+        """The index of each letter's entry."""
         spelled = [
             self._spelled(letter, place) for place, letters in enumerate(self.placed) for letter in letters
         ]
@@ -220,7 +221,7 @@ class FromAlphabet:
 
     @cached_property
     def _behind(self) -> tuple[bytes, ...]:
-        """The entries of bytes that the alphabet leaves out."""
+        """The byte entries outside the alphabet."""
         if self.rule.of_text:
             return ()
         told_apart = _told_apart(self.rule)
@@ -234,11 +235,11 @@ class FromAlphabet:
 
 
 def _affixes(rule: TextRule) -> tuple[bytes, bytes]:
-    """The prefix and the suffix."""
+    """Return the prefix and the suffix."""
     return rule.text_rules.affixes if rule.text_rules is not None else (b"", b"")
 
 
 def _told_apart(rule: TextRule) -> int:
-    """The bits of places that letters have entries for."""
+    """Return the bits of the positions with separate entries for letters."""
     prefix, suffix = _affixes(rule)
     return 2 * (prefix != b"") + (suffix != b"")

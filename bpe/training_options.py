@@ -1,7 +1,6 @@
-"""How to train: every option of a training with its default and its range, whoever asks.
+"""Training options with their defaults and ranges, shared by `train`, `train_sizes`, `train_on` and the command line.
 
-`train`, `train_sizes`, `train_on` and the command line take the same options; they check themselves before anything is
-read.
+Options are validated before any input is read.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ LIKE_OR_PATTERN: Final = "like: cannot be combined with pattern. Pass one of the
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """Options of a training, apart from its inputs and vocabulary size.
+    """Training options, except inputs and vocabulary size.
 
     special_tokens: texts that become single tokens and take no part in merging (default: as in the counts files, or
         none). With continue_from, they are added to the tokenizer's own.
@@ -104,20 +103,20 @@ class TrainingOptions:
 
     @property
     def longest_entry(self) -> int:
-        """The most bytes of a new entry, with max_token_length the most letters; 0: no limit."""
+        """Length limit of new entries in bytes, or in letters with max_token_length. 0: no limit."""
         if self.max_token_length is None:
             return self.max_token_bytes or 0
-        return max(2, self.max_token_length - 1)  # BpeTrainer looks at pairs with a new entry only
+        return max(2, self.max_token_length - 1)  # BpeTrainer only checks pairs with a new entry
 
     @property
     def has_alphabet(self) -> bool:
-        """Whether the alphabet may be less than all bytes."""
+        """Whether the alphabet can lack some bytes."""
         return self.initial_alphabet is not None or self.limit_alphabet is not None
 
     def check(self, vocab_sizes: Sequence[int]) -> None:
-        """Raise BadArgument for the first option, or vocabulary size, that is out of its range.
+        """Raise BadArgument for the first option or vocabulary size out of range.
 
-        What only counting knows of (invalid, counts, memory, sample) is checked there.
+        Options for counting (invalid, counts, memory, sample) are checked by counting.
         """
         special_tokens = () if self.special_tokens is None else self.special_tokens
         _check_special_tokens(special_tokens)
@@ -141,7 +140,7 @@ class TrainingOptions:
         check_threads(self.threads)
 
     def _check_start(self) -> None:
-        """Raise BadArgument for options that contradict each other on what a training starts from."""
+        """Raise BadArgument for contradicting options on the initial entries."""
         if self.like is not None and self.pattern is not None:
             raise BadArgument(LIKE_OR_PATTERN)
         if self.continue_from is not None:
@@ -154,7 +153,7 @@ class TrainingOptions:
 
 
 def _check_special_tokens(special_tokens: Sequence[str]) -> None:
-    """Refuse what could be spelled as an entry is: tokenizer.json, which holds both, could not be written."""
+    """Raise BadArgument for a special token with the spelling of an entry, since tokenizer.json cannot hold both."""
     for token in check_special_texts(special_tokens, BadArgument):
         if len(token) == 1 and to_bytes(token) is not None:
             raise BadArgument(

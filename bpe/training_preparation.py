@@ -1,6 +1,6 @@
-"""What is settled before a training: tokenizers that options name are read, how text is cut, what is started from.
+"""Preparation before training: load the tokenizers that options name, and choose the pre-tokenizer and the start.
 
-What can be known to be impossible is refused here, before anything is counted.
+Contradictions that are known before counting are reported here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tokenmill.inputs.sizes import counted
 
 
 def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[TrainingOptions, Cut]:
-    """The options, checked and with all that they leave to files read, and how text and counts files are cut.
+    """Return validated options, completed from the files that they name, and how text is cut.
 
-    Errors are those of `train` that are known before counting.
+    Raise the errors of `train` that are known before counting.
     """
     options.check(vocab_sizes)
     options = with_tokenizer(options)
@@ -50,7 +50,7 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     if isinstance(old, Tokenizer):
         start = FromTokenizer(old, tuple(more))
         smallest, holds = start.size, "entries of the continued tokenizer and new special tokens"
-    elif options.has_alphabet:  # the rest is known when the text is counted
+    elif options.has_alphabet:  # other checks need the counts
         initial_letters(options.initial_alphabet, options.limit_alphabet, rule is not None and rule.of_text)
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
     elif rule is not None and rule.text_rules is not None:
@@ -62,7 +62,7 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
 
 
 def with_tokenizer(options: TrainingOptions) -> TrainingOptions:
-    """The options with the tokenizer that continue_from names; errors are those of `Tokenizer.load`."""
+    """Return the options with continue_from loaded. Raise the errors of `Tokenizer.load`."""
     old = options.continue_from
     if old is None or isinstance(old, Tokenizer):
         return options
@@ -70,7 +70,7 @@ def with_tokenizer(options: TrainingOptions) -> TrainingOptions:
 
 
 def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) -> Start:
-    """What the options ask to start from; BadArgument if the counts were made of text prepared in another way."""
+    """Return the start that the options describe. Raise BadArgument if the counted text was prepared differently."""
     facts = counts.facts
     special_tokens = tuple(options.special_tokens or ())
     if isinstance(options.continue_from, Tokenizer):
@@ -102,7 +102,7 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
 
 
 def _check_spaces_stay(rule: TextRule) -> None:
-    """Raise BadArgument for counts of text whose spaces are changed or left out: a vocabulary of bytes, the default,
+    """Raise BadArgument if the text preparation changes or drops spaces, since a vocabulary of bytes, the default,
     would decode to text without them."""
     text = b"a b" if rule.normalizer is None else rule.normalizer.apply(b"a b")
     with suppress(UncoveredText):

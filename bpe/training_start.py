@@ -1,7 +1,7 @@
-"""What a training starts from: the entries there are, the pretokens as these encode them, the tokenizer it ends in.
+"""The start of training: the initial entries, the pretokens encoded with them, and the construction of the tokenizer.
 
-The usual start is here, the 256 bytes: ids are special tokens, the bytes in GPT-2's printable order, the merges. The
-others are `bpe.training_alphabet` and `bpe.continued_tokenizer`.
+The default start is here: the 256 bytes. Its IDs are the special tokens, the bytes in GPT-2's printable order, then the
+merges. The other starts are `bpe.training_alphabet` and `bpe.continued_tokenizer`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,21 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.memory import MemoryBudget
     from bpe.vocabulary import TextRules
 
-# Bytes, or ids of entries, end to end; where each pretoken ends, how often it occurs: uint64[pretokens].
+# Concatenated bytes or IDs of entries; end offset of each pretoken and its count, both uint64[pretokens].
 Pretokens = tuple["Buffer | NDArray[np.uint32]", NDArray[np.uint64], NDArray[np.uint64]]
 
 BYTES: Final = tuple(bytes([byte]) for byte in BYTES_BY_CHARACTER)
 
 
 class Start(Protocol):
-    """rule: how its text is prepared, and what its entries are. entries: by id, from 0, for the core. reserved: bytes
-    that no new entry may have. size: what vocab_size counts beside the merges. note: a line for the user, or ""."""
+    """Initial entries of a training run.
+
+    rule: normalizer, pre-tokenizer and kind of entries.
+    entries: bytes of the entries, by index in the core.
+    reserved: bytes that no new entry may have.
+    size: part of vocab_size that is not merges.
+    note: one line for the user, or "".
+    """
 
     @property
     def rule(self) -> TextRule: ...
@@ -52,18 +58,18 @@ class Start(Protocol):
     def note(self) -> str: ...
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
-        """The pretokens as the entries encode them; NotEnoughMemory if that does not fit."""
+        """Encode the pretokens with the entries. Raise NotEnoughMemory if they do not fit."""
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
-        """The tokenizer with an entry more for each pair: uint32[merges, 2], ids of entries, merge k len(entries) + k.
+        """Return the tokenizer with one more entry per pair. Raise NotEnoughMemory if its entries do not fit.
 
-        NotEnoughMemory if its entries do not fit.
+        pairs: uint32[merges, 2], indices of entries. Merge k makes entry len(entries) + k.
         """
 
 
 @dataclass(frozen=True)
 class FromBytes:
-    """The 256 bytes."""
+    """A start from the 256 bytes."""
 
     special_tokens: tuple[str, ...]
     rule: TextRule
@@ -73,15 +79,15 @@ class FromBytes:
 
     @property
     def size(self) -> int:
-        """Special tokens and bytes."""
+        """The number of special tokens and bytes."""
         return len(self.special_tokens) + len(BYTES)
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
-        """As they are."""
+        """Return the pretokens as bytes."""
         return counts.pretoken_bytes.data, counts.ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
-        """Made in the core, without a Python object for an entry."""
+        """Build the tokenizer in the core, without Python objects for entries."""
         specials = {token: id_ for id_, token in enumerate(self.special_tokens)}
         added = [AddedToken(token, id_) for token, id_ in specials.items()]
         components = core_components(self.rule.pretokenizer, self.rule.normalizer, added, {}, None, None)
@@ -112,12 +118,12 @@ class FromBytes:
 def with_products(
     entries: list[bytes], pairs: NDArray[np.uint32], rules: TextRules | None = None
 ) -> list[bytes]:
-    """The entries, and what each pair makes."""
+    """Return the entries, followed by the product of each pair."""
     for left, right in pairs.tolist():
         entries.append(product(entries[left], entries[right], rules))
     return entries
 
 
 def merges_of(entries: Sequence[bytes], pairs: NDArray[np.uint32]) -> Iterator[tuple[bytes, bytes]]:
-    """The pairs as bytes."""
+    """Yield the pairs as bytes."""
     return ((entries[left], entries[right]) for left, right in pairs.tolist())

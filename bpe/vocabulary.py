@@ -1,9 +1,13 @@
-"""A checked vocabulary: which ids stand for which bytes, which pairs merge, which entries are special tokens.
+"""A validated vocabulary: entries, merges and special tokens.
 
-Invariants of a `Vocabulary`: ids are 0 .. 2^31 - 1 (gaps are allowed); the ordinary entries hold each of the 256
-bytes once, unless they are text (`TextRules`), and no bytes twice; every merge joins two ordinary entries to a third;
-special tokens are not empty and take no part in merging. What breaks one of these is refused with one line that names
-the entry or merge.
+Invariants of a `Vocabulary`:
+
+- IDs are in [0, 2^31). Gaps are allowed.
+- Ordinary entries are distinct. They include each of the 256 bytes unless they are text (`TextRules`).
+- Every merge joins two ordinary entries to a third.
+- Special tokens are not empty and take no part in merging.
+
+A violation raises an error that names the entry or merge.
 
 An entry is ordinary unless a special token has its id. The exception is an entry that text without the special
 token needs as well, one that merging begins with or a part or product of a merge: it is both (Hugging Face's trainer
@@ -24,18 +28,22 @@ from tokenmill.stores.system import cached_property
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
 
 Merges = Sequence[tuple[bytes, bytes]]
-SpecialTokens = Collection[str] | Mapping[str, int] | None  # as they are given: texts, perhaps with ids
+SpecialTokens = Collection[str] | Mapping[str, int] | None  # texts, optionally with IDs
 
 
 @dataclass(frozen=True)
 class TextRules:
-    """How a vocabulary is read that is not byte-level alone: what merging begins with, and what unknown characters are.
+    """Rules of a vocabulary that is not purely byte-level: the initial symbols and the handling of unknown characters.
 
-    Entries are the UTF-8 of the texts in the file, such as "▁the". Merging begins with the entries of the pretoken's
-    characters, each with `continuing_subword_prefix` in front unless it is the first, and the last with
-    `end_of_word_suffix` behind. A character whose text is no entry becomes, with byte_fallback, the entries `<0x00>` to
-    `<0xFF>` of its bytes where all of them are there; else unk_token, one for several neighbours with fuse_unk; without
-    an unk_token it is left out. A merge takes the prefix from its right part: "a" and "##b" make "ab".
+    Entries are the UTF-8 of the texts in the file, such as "▁the". The initial symbols are the entries of the
+    pretoken's characters. All but the first start with `continuing_subword_prefix`, and the last ends with
+    `end_of_word_suffix`.
+
+    A character without an entry becomes, with byte_fallback, the entries `<0x00>` to `<0xFF>` of its bytes if all of
+    them exist. Otherwise it becomes unk_token, and fuse_unk joins adjacent unknown tokens into one. Without unk_token
+    it is dropped.
+
+    A merge drops the prefix of its right part: "a" and "##b" make "ab".
     byte_level: entries are bytes and merging begins with bytes. A byte without an entry is an unknown character.
     """
 
@@ -48,7 +56,7 @@ class TextRules:
 
     @staticmethod
     def of_text(rules: TextRules | None) -> TypeGuard[TextRules]:
-        """Whether entries are text, else bytes."""
+        """Return whether entries are text rather than bytes."""
         return rules is not None and not rules.byte_level
 
     @property
@@ -65,7 +73,7 @@ class TextRules:
         return self.unk_token.encode() if entry is None else entry
 
     def unk_id(self, entries: Mapping[int, bytes]) -> int | None:
-        """The id of the unknown token among the entries, special tokens included."""
+        """Return the ID of the unknown token among the entries, special tokens included, or None."""
         return next((id_ for id_, entry in entries.items() if entry == self.unk_entry), None)
 
     def for_core(self, unk_id: int | None, has_spaces: bool = False) -> _core.TextRules:
@@ -84,11 +92,11 @@ class TextRules:
         )
 
     def join(self, left: bytes, right: bytes) -> bytes:
-        """What a merge of the two makes."""
+        """Return the product of a merge."""
         return left + right[len(self.continuing_subword_prefix.encode()) :]
 
     def made_of_unknown(self, merges: Merges) -> set[bytes]:
-        """Entries that characters without an entry become, and what merges make of these."""
+        """Return the entries that unknown characters become, and all products of merges of these."""
         found = {*BYTE_ENTRIES} if self.byte_fallback else set()
         found |= {self.unk_entry} if self.unk_entry is not None else set()
         made: set[bytes] = {*found}
@@ -100,7 +108,7 @@ class TextRules:
         return found
 
     def begins(self, entry: bytes) -> bool:
-        """Whether merging may begin with the entry: one character, with prefix and suffix perhaps, or a byte's."""
+        """Return whether an entry can be an initial symbol: a byte entry, or one character with optional affixes."""
         prefix, suffix = self.affixes
         for start in (entry, entry.removeprefix(prefix)):
             for symbol in (start, start.removesuffix(suffix)):
@@ -109,7 +117,7 @@ class TextRules:
         return self.byte_fallback and entry in BYTE_ENTRIES
 
 
-# The entries of bytes among entries that are text: b"<0x00>" -> 0 to b"<0xFF>" -> 255.
+# Byte entries of a text vocabulary: b"<0x00>" -> 0 to b"<0xFF>" -> 255.
 BYTE_ENTRIES: Final = {b"<0x%02X>" % byte: byte for byte in range(256)}
 
 
@@ -185,7 +193,7 @@ class Vocabulary:
         return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
 
-LOWER_BLOCK: Final = "\u2581"  # entries that are text have it for a space
+LOWER_BLOCK: Final = "\u2581"  # stands for a space in text entries
 
 
 def exchange_spaces(text: bytes) -> bytes:
@@ -211,7 +219,7 @@ def warning_of_missing_bytes(vocabulary: Vocabulary) -> str:
 
 
 def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
-    """All pairs of entries whose bytes together are an entry: what a rank file allows to merge, in its order.
+    """Return all pairs of entries with joined bytes that are an entry: the merges of a rank file, in their order.
 
     {0: b"a", 1: b"b", 2: b"ab"} -> [(b"a", b"b")]
     """
@@ -230,7 +238,7 @@ def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
 class CheckedVocabulary(NamedTuple):
     """Arguments of `Tokenizer`, checked.
 
-    entries: the ordinary ones. unk_id: ID of the unknown token, if there is one.
+    entries: ordinary entries. unk_id: ID of the unknown token, or None.
     """
 
     entries: dict[int, bytes]
@@ -261,7 +269,7 @@ def check_vocabulary(
     ignore_merges: bool | None = None,
     text_rules: TextRules | None = None,
 ) -> CheckedVocabulary:
-    """Check the arguments of `Tokenizer`. BadTokenizer names the first fault.
+    """Check the arguments of `Tokenizer`. Raise BadTokenizer for the first fault.
 
     vocab may hold the special tokens and one empty entry, which encoding never produces. A special token without an ID
     gets the ID of the entry with its bytes, else the next free ID, in order. ignore_merges None: yes for a rank file,
@@ -286,7 +294,7 @@ def check_vocabulary(
     ordinary_bytes = set(ordinary.values())
     for text, id_ in specials.items():
         entry = text.encode()
-        # Of text, it is an entry only where the vocabulary has it: else other texts would get its id.
+        # In a text vocabulary, it is an entry only if listed. Otherwise other texts would get its ID.
         begins = len(entry) == 1 if text_rules is None else entry in given and text_rules.begins(entry)
         if entry not in ordinary_bytes and (begins or entry in in_merges):
             ordinary[id_] = entry
@@ -308,14 +316,14 @@ def check_vocabulary(
 
 
 def product(left: bytes, right: bytes, text_rules: TextRules | None) -> bytes:
-    """What a merge of two entries makes."""
+    """Return the product of a merge."""
     return left + right if text_rules is None else text_rules.join(left, right)
 
 
 def used_by_merges(
     candidates: Collection[bytes], merges: Merges, text_rules: TextRules | None = None
 ) -> set[bytes]:
-    """Those of the candidates that are a part or the product of a merge."""
+    """Return the candidates that are a part or the product of a merge."""
     if not candidates:
         return set()
     used = {part for pair in merges for part in pair if part in candidates}
@@ -355,7 +363,7 @@ def check_ids(entries: Mapping[int, bytes]) -> None:
 
 
 def check_entries(ordinary: Mapping[int, bytes], needs_bytes: bool = True) -> dict[bytes, int]:
-    """bytes -> id, or BadTokenizer for bytes that two entries share or, with needs_bytes, that none has."""
+    """Return bytes -> ID. Raise BadTokenizer for bytes of two entries and, with needs_bytes, for a missing byte."""
     id_of = {entry: id_ for id_, entry in ordinary.items()}
     if len(id_of) < len(ordinary):
         for id_, entry in ordinary.items():
@@ -400,7 +408,7 @@ def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRul
 
 
 def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens) -> dict[str, int]:
-    """text -> id of each special token, in the order given; `entries` is made to hold them all.
+    """Return text -> ID of each special token, in the given order, and add missing ones to `entries`.
 
     {5: b"<s>"}, ["<s>", "<t>"] -> {"<s>": 5, "<t>": 6}
     """
@@ -426,7 +434,7 @@ def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens)
 def check_special_texts(
     special_tokens: Iterable[str], error: type[BadTokenizer | BadArgument] = BadTokenizer
 ) -> list[str]:
-    """The special tokens as a list; an error unless they are different texts of at least a character each."""
+    """Return the special tokens as a list. Raise BadTokenizer unless they are distinct non-empty texts."""
     if isinstance(special_tokens, (str, bytes)):
         raise error(f"special_tokens: must be a list of strings (got {shown(special_tokens)})")
     if isinstance(special_tokens, (set, frozenset)):
@@ -452,7 +460,7 @@ def shared_id(first: str, second: str, id_: int) -> BadTokenizer:
 
 
 def find_or_number(texts: Sequence[str], entries: Mapping[int, bytes]) -> dict[str, int]:
-    """The ids of the entries with the texts' bytes; texts without an entry get the ids after the highest."""
+    """Return text -> ID of the entry with its bytes. Texts without an entry get the IDs after the highest."""
     wanted = {text.encode() for text in texts}
     found: dict[bytes, int] = {}
     for id_, entry in entries.items():
