@@ -124,7 +124,7 @@ def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: dict[str, Any] |
     assert compared > 800
 
 
-def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
+def test_written_files_read_back_equal(listed: Any, tmp_path: Any) -> None:
     rng = random.Random(6)
     tokenizer = listed(special_tokens=[])
     for _ in range(30):

@@ -64,7 +64,7 @@ def test_all_numbers_are_found() -> None:
 
 
 @pytest.mark.parametrize(("command", "flag"), NUMBERS, ids=lambda value: str(value))
-def test_what_is_no_number_in_the_range_of_its_flag(
+def test_numbers_outside_the_range_of_their_flag(
     command: str, flag: str, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for value in NO_NUMBERS if flag in FROM_NOUGHT else [*NO_NUMBERS, "0"]:
@@ -85,7 +85,7 @@ def test_what_is_no_number_in_the_range_of_its_flag(
     ],
     ids=repr,
 )
-def test_what_is_no_argument_is_told_on_one_line(
+def test_unknown_arguments_are_one_line(
     arguments: list[str], here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     refused(here, capfd, *arguments)

@@ -242,7 +242,7 @@ def test_byte_level_is_gpt2s_expression() -> None:
         assert pieces(cut, text) == [text[start:stop] for start, stop in spans], repr(text)
 
 
-def test_one_look_behind_of_several_may_ask_for_the_start() -> None:
+def test_one_of_several_lookbehinds_may_match_the_start() -> None:
     expression = r"(?<=\Aa)b+|(?<=c)d+|."
     cut = tables([Stage(read_oniguruma.read(expression))])
     rng = random.Random(7)
@@ -256,7 +256,7 @@ def test_without_components_a_text_is_one_piece() -> None:
 
 
 @pytest.mark.parametrize("expression", [r"\d{1,3}(?=(?:\d{3})*\b)", "a*b|a"])
-def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
+def test_dependence_on_a_distant_end_is_unbounded(expression: str) -> None:
     with pytest.raises(NotBoundedError):
         automaton_of(Transitions([Stage(read_oniguruma.read(expression))]))
 
@@ -295,7 +295,7 @@ def test_bytes_that_are_never_cut_apart() -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 100, 200, 1000])
-def test_a_long_piece_whose_first_character_asks_for_what_a_register_holds(repeats: int) -> None:
+def test_a_long_piece_whose_first_character_needs_a_register(repeats: int) -> None:
     """The register already held a later part of the piece, and the piece was cut there."""
     lower, title, upper = "\u6587", "\u01c5", "\u212a"
     text = f"{lower}{upper * 3}%{lower}{upper * 6}{(lower * 4 + title * 2) * repeats}{lower}"

@@ -44,7 +44,7 @@ def test_mapped_memory_is_text(tokenizer):
         (BYTES[::2], r"^text: .*uint8\[4\], not contiguous"),
     ],
 )
-def test_other_memory_is_no_text(tokenizer, text, named):
+def test_other_memory_is_not_text(tokenizer, text, named):
     with pytest.raises(BadArgument, match=named):
         tokenizer.encode_documents(text)
     with pytest.raises(BadArgument, match=named):
@@ -108,7 +108,7 @@ def test_allowed_special_is_all_or_a_collection_of_them(tokenizer, allowed):
 
 
 @pytest.mark.parametrize("ids", [np.zeros((2, 2), np.int64), np.zeros(2), np.array([1, None], object)])
-def test_arrays_that_are_no_ids_are_named(tokenizer, ids):
+def test_arrays_that_are_not_ids_are_named(tokenizer, ids):
     with pytest.raises(BadArgument, match=f"ids.*{ids.dtype.name}"):
         tokenizer.decode(ids)
     with pytest.raises(BadArgument, match="ids"):
@@ -135,7 +135,7 @@ def test_ids_are_any_whole_numbers(tokenizer, dtype):
         (Ragged(BYTES, np.array([5, 3], np.uint64)), r"^row 0 is \[5, 3\) of 8 tokens$"),
     ],
 )
-def test_rows_that_are_none_are_named(tokenizer, rows, named):
+def test_invalid_rows_are_named(tokenizer, rows, named):
     with pytest.raises(BadArgument, match=named):
         tokenizer.decode_batch(rows)
 
@@ -160,7 +160,7 @@ def test_an_error_handler_is_a_name(tokenizer, errors):
         (np.array([True]), r"^ids\[0\]: "),
     ],
 )
-def test_what_is_no_ids_is_told(tokenizer, ids, said):
+def test_invalid_ids_are_reported(tokenizer, ids, said):
     with pytest.raises(BadArgument, match=said):
         tokenizer.decode(ids)
     with pytest.raises(BadArgument, match=said):
@@ -168,7 +168,7 @@ def test_what_is_no_ids_is_told(tokenizer, ids, said):
 
 
 @pytest.mark.parametrize("path", [None, 5, b"t.json", "", {"model": {}}])
-def test_what_is_no_path_is_told(tokenizer, path):
+def test_invalid_paths_are_reported(tokenizer, path):
     with pytest.raises(BadArgument, match="path"):
         Tokenizer.load(path)
     with pytest.raises(BadArgument, match="path"):
@@ -206,6 +206,6 @@ def test_texts_are_a_list(tokenizer):
         (lambda it: it.token_to_id(5), "^token: .*5"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_way_out(tokenizer, call, said):
+def test_errors_name_a_fix(tokenizer, call, said):
     with pytest.raises((BadArgument, TypeError), match=said):
         call(tokenizer)

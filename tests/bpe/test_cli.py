@@ -159,7 +159,7 @@ def test_entries_that_are_text(capfdbinary, tmp_path):
     assert (code, out.decode()) == (0, text.read_text().replace("\u2581", " "))
 
 
-def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
+def test_the_regex_fallback_is_reported_once(capfdbinary, tmp_path):
     """Pieces depend on the thirteenth character, which needs more states than tables have."""
     pattern = r"[ab]*a[ab]{12}|.|\n"
     text = tmp_path / "text.txt"

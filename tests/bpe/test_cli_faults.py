@@ -15,7 +15,7 @@ from cli_calls import failed, run
 from bpe.tokenizer import Tokenizer
 
 
-def test_what_is_far_too_long_for_a_tokenizer_is_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
+def test_files_too_long_for_a_tokenizer_are_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
     """A corpus passed by mistake was read into memory as a whole, and reading /dev/zero never ended."""
     monkeypatch.setattr("bpe.formats.by_path._MAX_BYTES", 1000)
     (tmp_path / "corpus").write_bytes(b"{" * 1001)
@@ -94,7 +94,7 @@ def test_train_wrote_a_file_named_as_stdout(flag, capfdbinary, tmp_path, monkeyp
     assert not (tmp_path / "-").exists()
 
 
-def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer_file, tmp_path):
+def test_encode_did_not_count_replacements(capfdbinary, tokenizer_file, tmp_path):
     (tmp_path / "bad").write_bytes(b"a\xff\xffb")
     command = ["encode", "--tokenizer", tokenizer_file, tmp_path / "bad", "--invalid", "replace"]
     code, out, err = run(capfdbinary, *command)
@@ -182,7 +182,7 @@ def test_a_core_that_is_not_built_gave_a_traceback(text_file):
     assert ended.stderr.count("\n") == 1
 
 
-def test_options_that_are_no_utf8(capfdbinary, tmp_path, text_file):
+def test_options_that_are_not_utf8(capfdbinary, tmp_path, text_file):
     """The byte 0xff as the system passes it; --pattern and count's --special-token gave a traceback."""
     output = tmp_path / "out"
     for command in (["train", text_file, "--vocab-size", "300"], ["count", text_file]):
@@ -192,7 +192,7 @@ def test_options_that_are_no_utf8(capfdbinary, tmp_path, text_file):
     assert not output.exists()
 
 
-def test_a_special_token_that_is_no_utf8_is_no_entry(capfdbinary, tmp_path, text_file):
+def test_a_special_token_that_is_not_utf8_is_not_an_entry(capfdbinary, tmp_path, text_file):
     (tmp_path / "ranks.tiktoken").write_bytes(
         b"".join(base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
     )

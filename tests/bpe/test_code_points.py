@@ -29,7 +29,7 @@ def assert_normal(points: CodePoints) -> None:
     assert not any(start < 0xE000 and stop > 0xD800 for start, stop in points.ranges)
 
 
-def test_operations_are_those_of_sets() -> None:
+def test_operations_equal_set_operations() -> None:
     generator = random.Random(5)
     for _ in range(60):
         (left, left_members), (right, right_members) = random_points(generator), random_points(generator)
@@ -48,7 +48,7 @@ def test_operations_are_those_of_sets() -> None:
             assert (point in left) == (point in left_members)
 
 
-def test_what_is_not_in_a_set_is_in_its_opposite() -> None:
+def test_a_set_and_its_complement_partition_the_code_points() -> None:
     generator = random.Random(6)
     for _ in range(40):
         points, _ = random_points(generator)

@@ -96,7 +96,7 @@ def parts_of(block: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, An
     return header, arrays
 
 
-def test_what_a_page_holds(here: Path) -> None:
+def test_page_content(here: Path) -> None:
     tokenizer = Tokenizer.load("a.json")
     header, arrays = parts_of(page_model(tokenizer))
     assert header["tokens"] == [[END, tokenizer.special_tokens[END], None, False, False]]
@@ -110,7 +110,7 @@ def test_numbers_of_seven_bits() -> None:
     assert varints(np.array([], np.int64)).tolist() == []
 
 
-def test_merges_are_told_by_what_they_make() -> None:
+def test_merges_are_named_by_their_product() -> None:
     made = train([TEXT.encode()], 280)
     entries = sorted(made.ordinary_entries.values())  # so that a merge product is listed between others
     _, arrays = parts_of(page_model(Tokenizer(dict(enumerate(entries)), made.merges)))
@@ -139,7 +139,7 @@ def tokenizer_with(**options: Any) -> Tokenizer:
     ],
     ids=["normalizer", "added token", "slow pattern"],
 )
-def test_what_a_page_does_not_do_exactly(options: dict[str, Any], message: str) -> None:
+def test_inexact_page_features(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedTokenizer, match=re.escape(message)):
         page_model(tokenizer_with(**options))
 

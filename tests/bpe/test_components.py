@@ -189,7 +189,7 @@ def test_pieces_of_later_phases_are_encoded(variant: str) -> None:
 
 
 @pytest.mark.parametrize("first", "aé中")
-def test_what_comes_of_the_first_character_begins_the_input(first: str) -> None:
+def test_output_of_the_first_character_starts_the_input(first: str) -> None:
     """The space before the character and the text after it are pieces, and both get the treatment of the start of the
     input.
     """

@@ -73,7 +73,7 @@ def test_on_the_same_text_it_is_the_longer_training(like: str) -> None:
     )
 
 
-def test_what_text_spells_never_becomes_an_entry_of_bytes_or_the_unknown_token() -> None:
+def test_text_never_becomes_a_byte_entry_or_the_unknown_token() -> None:
     """The vocabulary has one byte entry; the text spells another one."""
     entries = [b"<unk>", b"<0x41>", *(letter.encode() for letter in "<0x4>Dunk")]
     rules = TextRules(byte_fallback=True, unk_token="<unk>", fuse_unk=True)

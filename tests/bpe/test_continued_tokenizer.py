@@ -77,7 +77,7 @@ def test_all_of_the_old_tokenizer_stays(tie_break: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("min_frequency", [0, 3])
-def test_a_vocabulary_of_bpe_trainer_goes_on_as_bpe_trainer_does(min_frequency: int, tmp_path: Path) -> None:
+def test_a_vocabulary_of_bpe_trainer_continues_like_bpe_trainer(min_frequency: int, tmp_path: Path) -> None:
     text = text_of(8)
 
     def trained(vocab_size: int) -> Any:
@@ -134,7 +134,7 @@ def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
     assert expanded(expected, old, new) == old.encode(text, allowed_special=())
 
 
-def test_special_tokens_are_added_behind_the_old_ids() -> None:
+def test_special_tokens_are_added_after_the_old_ids() -> None:
     old = train([text_of(6).encode()], 300, [END])
     sizes = train_sizes([text_of(6).encode()], [320, 310], TrainingOptions(["<a>", END], continue_from=old))
     assert sizes[320].special_tokens == {END: 0, "<a>": 300}
@@ -170,7 +170,7 @@ def test_counts_are_gone_on_with_if_they_were_cut_alike(tmp_path: Path) -> None:
         train([], 400, continue_from=old, counts=[tmp_path / "raw"])
 
 
-def test_what_can_not_be_gone_on_with_is_refused(tmp_path: Path) -> None:
+def test_tokenizers_that_cannot_be_continued_are_refused(tmp_path: Path) -> None:
     old = train([b"aab ab " * 9], 260, [END])
     old.export_tiktoken(tmp_path / "ranks.tiktoken")
     ranks = Tokenizer.load(tmp_path / "ranks.tiktoken", "gpt2", {END: 0})

@@ -65,12 +65,12 @@ def test_without_groups_nothing_is_limited(tmp_path: Path) -> None:
     assert list(control_groups("memory", tmp_path / "none", tmp_path)) == []
 
 
-def test_threads_are_at_most_what_the_quota_comes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_limited_by_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     for quota, expected in [(None, 8), (1, 1), (3, 3), (20, 8)]:
         monkeypatch.setattr(threads, "_quota", lambda quota=quota: quota)
         assert threads.available_threads() == threads.thread_count(None) == expected
 
 
-def test_threads_that_are_named_are_taken_up_to_the_most() -> None:
+def test_the_number_of_threads_is_capped() -> None:
     assert [threads.thread_count(count) for count in (1, 3, 10**9)] == [1, 3, threads.MAX_THREADS]

@@ -100,7 +100,7 @@ def commands(tmp_path: Path, *files: Path) -> dict[str, list[object]]:
 COMMANDS = ["train", "count", "report", "info"]
 
 
-def test_a_good_raw_file_is_taken(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_good_raw_file_is_accepted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made = raw_file(tmp_path / "a.counts", {b"ab": 2, b"b": 1})
     assert PretokenCounts.load(made).as_dict() == {b"ab": 2, b"b": 1}
     for command in commands(tmp_path, made, made).values():
@@ -199,7 +199,7 @@ def test_lengths_whose_sum_wraps_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1.5, -1, 2**63, 2**64], ids=str)
-def test_what_is_no_count_is_refused(count: int) -> None:
+def test_invalid_counts_are_refused(count: int) -> None:
     with pytest.raises(BadArgument, match="counts"):
         PretokenCounts.from_mapping({b"a": count, b"b": 1})
 

@@ -51,7 +51,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_documents_are_texts_by_themselves(seed: int, tmp_path: Path) -> None:
+def test_documents_are_separate_texts(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     separator = rng.choice(SEPARATORS)
     documents = random_documents(rng, separator, bad=False)
@@ -75,7 +75,7 @@ def test_documents_are_texts_by_themselves(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_documents_that_are_no_utf8_are_left_out(seed: int, tmp_path: Path) -> None:
+def test_documents_that_are_not_utf8_are_left_out(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     separator = rng.choice([*SEPARATORS, None])
     documents = random_documents(rng, separator or "<|endoftext|>", bad=True)

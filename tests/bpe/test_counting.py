@@ -210,7 +210,7 @@ def test_lowest_invalid_byte_is_named_whatever_the_threads() -> None:
             _core.PretokenCounter(automaton_of("gpt2")).count(text, [], threads)
 
 
-def test_last_cut_is_behind_a_special_token_that_no_longer_one_could_be() -> None:
+def test_last_cut_is_after_a_special_token_that_no_longer_one_extends() -> None:
     counter = _core.PretokenCounter(None)
     assert counter.last_cut(b"ab<s>cd", [b"<s>"]) == 5
     assert counter.last_cut(b"ab<s>", [b"<s>"]) == 5

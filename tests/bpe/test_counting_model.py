@@ -139,7 +139,7 @@ def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", 3)
 
 
-def test_counts_are_those_of_one_machine() -> None:
+def test_counts_equal_one_machine() -> None:
     run_model(Counting, 20, 30)
 
 

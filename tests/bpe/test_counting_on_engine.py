@@ -344,7 +344,7 @@ def test_options_that_do_not_go_together(
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
-def test_what_workers_can_not_open(tmp_path: Path) -> None:
+def test_inputs_that_workers_cannot_open(tmp_path: Path) -> None:
     with Path(os.devnull).open("rb") as stream, pytest.raises(BadArgument):
         count_files([stream], tmp_path / "out", executor=InlineEngine())  # type: ignore[list-item]
 
@@ -409,7 +409,7 @@ def test_dask(corpus: Path, tmp_path: Path) -> None:
 
 
 @needs_dask
-def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tokenmill.engines.dask_engine.CONNECT_SECONDS", 1)
     (tmp_path / "in.txt").write_text("text")
     with socket.socket() as nobody:

@@ -202,7 +202,7 @@ def test_counts_that_were_not_cut_at_a_special_token(here: Path, run: Run) -> No
     assert "counting:" not in err
 
 
-def test_what_the_format_refuses_was_found_after_the_training(here: Path, run: Run) -> None:
+def test_format_errors_were_found_after_the_training(here: Path, run: Run) -> None:
     for token in ("Ġthe", "Ċ"):
         code, err = run(*COMMANDS["train"], "--special-token", token)
         assert code == 2
@@ -223,7 +223,7 @@ def test_a_damaged_counts_file_was_found_when_all_was_counted(here: Path, run: R
     assert "--counts" not in err
 
 
-def test_kept_counts_in_an_input_folder_are_no_text(here: Path, run: Run) -> None:
+def test_kept_counts_in_an_input_folder_are_not_text(here: Path, run: Run) -> None:
     command = ["count", ".", "--special-token", END, "--output", "../c.counts", "--quiet"]
     assert run(*command)[0] == 0
     whole = Path("../c.counts").read_bytes()

@@ -54,7 +54,7 @@ def test_the_first_unknown_id_is_named(bad: int) -> None:
 
 
 @pytest.mark.parametrize("ids", [["a"], 3, [1.5], np.array([1.5]), np.zeros((2, 2), np.uint32)])
-def test_what_is_no_sequence_of_ids_is_a_type_error(ids: object) -> None:
+def test_other_types_than_id_sequences_are_type_errors(ids: object) -> None:
     with pytest.raises(TypeError):
         encoder(BYTES).decode(ids)  # type: ignore[arg-type]
 

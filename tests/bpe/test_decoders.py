@@ -43,7 +43,7 @@ def theirs(value: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_texts_are_those_of_tokenizers(seed: int) -> None:
+def test_texts_equal_tokenizers(seed: int) -> None:
     rng = random.Random(seed)
     value = {"type": "Sequence", "decoders": rng.sample(DECODERS, rng.randint(1, 4))}
     ours = decoder_from_json(value)

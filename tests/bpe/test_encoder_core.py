@@ -70,7 +70,7 @@ def test_documents_equal_the_reference(threads: int, special: bool, separator: b
 
 
 @pytest.mark.parametrize("separator", [SEPARATOR, b"\n\n", b"--"], ids=["border-free", "newlines", "dashes"])
-def test_pieces_of_any_thread_count_give_the_same(separator: bytes) -> None:
+def test_pieces_of_any_thread_count_are_equal(separator: bytes) -> None:
     """Several megabytes, so that text is cut into pieces; documents from empty to longer than a piece; runs of
     separators.
     """

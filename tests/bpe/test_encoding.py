@@ -217,7 +217,7 @@ def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, thr
 
 
 @pytest.mark.parametrize("shift", range(4))
-def test_what_is_checked_ahead_may_end_within_a_character(listed, shift):
+def test_checking_ahead_may_end_within_a_character(listed, shift):
     """The check runs 16 KiB ahead and stops at any offset of documents of every size."""
     tokenizer = listed()
     rng = random.Random(shift)
@@ -257,7 +257,7 @@ def test_checked_rows_that_cut_characters_apart_crashed(listed, pattern, threads
     assert rows.tolist() == [[], tokenizer.encode("\u6f22"), tokenizer.encode("\u6f22" * 99_999)]
 
 
-def test_encode_documents_refuses_what_it_must(listed):
+def test_encode_documents_refuses_wrong_arguments(listed):
     with pytest.raises(InvalidText, match="text.*byte 2"):
         listed().encode_documents(b"ab\xffc")
     with pytest.raises(BadArgument, match="separator"):
@@ -343,14 +343,14 @@ def test_lone_surrogates_are_named(listed):
                 call(listed(expression))
 
 
-def test_what_is_no_text_is_a_type_error(listed):
+def test_other_types_than_text_are_type_errors(listed):
     with pytest.raises(TypeError, match="text"):
         listed().encode(b"ab")
     with pytest.raises(BadArgument):
         listed().encode_batch("ab")
 
 
-def test_documents_that_normalization_changes_stand_between_others(listed):
+def test_documents_that_normalization_changes_between_others(listed):
     """The changed documents are encoded individually, and their neighbours by the core in batches."""
     tokenizer = listed(normalizer="NFC")
     texts = [

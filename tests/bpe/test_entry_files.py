@@ -265,7 +265,7 @@ def test_special_tokens_that_are_wrong(special_tokens: Any, ranked: Any) -> None
 # -- writing
 
 
-def test_written_json_is_what_json_dumps_writes(pattern: str, listed: Any, ranked: Any) -> None:
+def test_written_json_equals_json_dumps(pattern: str, listed: Any, ranked: Any) -> None:
     for tokenizer in (listed(pattern, {"<|é|>": 999, 'q"\\': 1001}), ranked(pattern)):
         text = tokenizer.canonical_json
         root = json.loads(text)
@@ -282,7 +282,7 @@ def test_written_json_is_what_json_dumps_writes(pattern: str, listed: Any, ranke
         ] == (root["model"]["merges"])
 
 
-def test_splits_of_the_core_are_those_of_python(ranked: Any) -> None:
+def test_splits_of_the_core_equal_python(ranked: Any) -> None:
     tokenizer = Tokenizer.from_parts(tiktoken.read(rank_file(ranked), "gpt2", None))
     assert tokenizer.merges == every_split(tokenizer.ordinary_entries)
 

@@ -20,7 +20,7 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())
 
 @pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", CASES)
-def test_ids_are_those_of_the_class(name: str, tmp_path: Path) -> None:
+def test_ids_equal_the_class(name: str, tmp_path: Path) -> None:
     """Qwen2Tokenizer used GPT-2's pattern without a normalizer, and added tokens were not read."""
     write(tmp_path, CASES[name])
     ours = Tokenizer.load(tmp_path)
@@ -36,7 +36,7 @@ def test_ids_are_those_of_the_class(name: str, tmp_path: Path) -> None:
     assert [Tokenizer.load(tmp_path / "saved.json").encode(text) for text in TEXTS] == expected["ids"]
 
 
-def test_the_records_are_what_transformers_says(tmp_path: Path) -> None:
+def test_the_records_equal_transformers(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     for number, (name, files) in enumerate(CASES.items()):
         folder = tmp_path / str(number)
@@ -83,7 +83,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_can_not_be_read_exactly_is_refused(name: str, tmp_path: Path) -> None:
+def test_inexact_files_are_refused(name: str, tmp_path: Path) -> None:
     config, others, message = REFUSED[name]
     pair(tmp_path, config, **others)
     with pytest.raises(BadTokenizer, match=message) as caught:

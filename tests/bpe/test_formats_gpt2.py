@@ -117,7 +117,7 @@ def test_bad_vocabularies(folder):
         Tokenizer.load(folder)
 
 
-def test_what_the_files_can_not_say_is_not_written(listed, ranked, tmp_path):
+def test_inexpressible_tokenizers_are_not_written(listed, ranked, tmp_path):
     with pytest.raises(UnsupportedTokenizer):
         listed(normalizer="NFC").export_gpt2(tmp_path)
     with pytest.raises(UnsupportedTokenizer):

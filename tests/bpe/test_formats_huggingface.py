@@ -58,7 +58,7 @@ def test_legacy_merges(listed, tmp_path, huggingface_of):
     assert huggingface_of(value).encode("the quick").ids == listed().encode("the quick")
 
 
-def test_hugging_face_writes_what_we_read(listed, huggingface_of, pattern, nasty_texts):
+def test_hugging_face_saves_are_readable(listed, huggingface_of, pattern, nasty_texts):
     """Through Hugging Face's save, with its defaults and key order."""
     ours = listed(pattern, special_tokens=["<s>", "<|endoftext|>"])
     again = read(huggingface_of(ours).to_str().encode())
@@ -134,7 +134,7 @@ HONOURED = {
 
 
 @pytest.mark.parametrize("name", HONOURED)
-def test_pre_tokenizers_give_hugging_faces_ids(name, document, huggingface_of, nasty_texts, random_texts):
+def test_pre_tokenizers_equal_hugging_face(name, document, huggingface_of, nasty_texts, random_texts):
     value = document()
     value["pre_tokenizer"], pattern = HONOURED[name]
     ours, theirs = load(value), huggingface_of(value)
@@ -159,7 +159,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("path", "new"), HARMLESS, ids=lambda value: str(value)[:40])
-def test_what_changes_no_id_is_accepted(path, new, document, huggingface_of):
+def test_fields_that_change_no_id_are_accepted(path, new, document, huggingface_of):
     value = document()
     set_at(value, path, new)
     assert (

@@ -15,7 +15,7 @@ from bpe.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize("where", ["content", "vocab", "pattern", "merge", "template"])
-def test_a_lone_surrogate_is_refused_wherever_it_stands(where, document):
+def test_a_lone_surrogate_is_refused_anywhere(where, document):
     """Half a pair in an added token gave a traceback; a whole pair is a character."""
     value = document()
     for text, refused in (("x\ud800y", True), ("x\U0001f600y", where in ("merge", "template"))):
@@ -118,7 +118,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("path", "new", "message"), REFUSED, ids=lambda value: str(value)[:50])
-def test_what_is_not_supported_is_refused_by_path(path, new, message, document):
+def test_unsupported_fields_are_refused_by_path(path, new, message, document):
     value = document()
     set_at(value, path, new)
     if message is None:

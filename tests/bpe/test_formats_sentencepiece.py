@@ -33,7 +33,7 @@ def same_ids(model, tokenizer, count=1500):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_ids_are_those_of_sentencepiece(models, name):
+def test_ids_equal_sentencepiece(models, name):
     tokenizer = Tokenizer.from_parts(read(models[name]))
     same_ids(models[name], tokenizer)
     same_ids(models[name], pickle.loads(pickle.dumps(tokenizer)), 50)
@@ -51,7 +51,7 @@ def test_long_documents_have_the_ids_of_the_whole(models, name):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_what_is_written_is_the_same_model_to_both_libraries(models, name, tmp_path):
+def test_both_libraries_read_the_same_model(models, name, tmp_path):
     tokenizer = Tokenizer.from_parts(read(models[name]))
     tokenizer.export_sentencepiece(tmp_path / "m.model")
     written = (tmp_path / "m.model").read_bytes()
@@ -92,7 +92,7 @@ def test_tokenizers_refuses_a_prefix_that_symbols_do_not_have(models, tmp_path):
         HuggingFace.from_file(str(tmp_path / "t.json"))
 
 
-def test_decoding_gives_the_text_that_sentencepiece_gives(models):
+def test_decoding_equals_sentencepiece(models):
     for name in ("like llama", "no white space", "no prefix", "like gemma"):
         tokenizer = Tokenizer.from_parts(read(models[name]))
         theirs = sentencepiece.SentencePieceProcessor(model_proto=models[name])
@@ -141,7 +141,7 @@ def test_runs_of_spaces_of_one_score_are_joined_as_sentencepiece_does(models, si
             assert list(tokenizer.encode(text)) == theirs.encode(text), length
 
 
-def test_runs_of_one_score_are_taken_where_ranks_say_the_same():
+def test_runs_of_one_score_are_accepted_if_ranks_agree():
     """All sets of lengths up to 7, in random order: accepted ones have SentencePiece's IDs, and many are accepted."""
     rng = random.Random(5)
     taken = refused = 0
@@ -210,7 +210,7 @@ def changed(pieces=PIECES, **settings):
         (changed([*PIECES, ("x y", 0, 4)], add_dummy_prefix=False), "pieces: .*'x y'"),
     ],
 )
-def test_what_has_no_counterpart_is_refused_by_name(model, message):
+def test_features_without_a_counterpart_are_refused_by_name(model, message):
     with pytest.raises(UnsupportedTokenizer, match=message):
         build(model)
 
@@ -228,7 +228,7 @@ def test_what_has_no_counterpart_is_refused_by_name(model, message):
         (changed(charsmap=b"\x00"), "the charsmap is cut short"),
     ],
 )
-def test_what_contradicts_itself_is_refused(model, message):
+def test_contradictory_files_are_refused(model, message):
     with pytest.raises(BadTokenizer, match=message):
         build(model)
 
@@ -313,7 +313,7 @@ AB, ABA = (b"a", b"b"), (b"ab", b"a")
         (lambda: small([AB, ABA], decoder=None), "decoder"),
     ],
 )
-def test_what_a_model_cannot_say_is_not_written(tokenizer, message, tmp_path):
+def test_inexpressible_models_are_not_written(tokenizer, message, tmp_path):
     path = tmp_path / "m.model"
     if message is None:
         made = tokenizer()

@@ -213,7 +213,7 @@ def test_each_failure_is_one_line_that_says_what_to_do(hub, made, environment):
     assert loaded(environment, "org/whole")[0].startswith("EnvironmentFailure 4 org/whole: ")
 
 
-def test_a_server_that_is_not_there_or_an_address_that_is_none(made, environment):
+def test_a_missing_server_or_an_invalid_address(made, environment):
     for endpoint in ("http://127.0.0.1:9", "nonsense"):
         line = loaded(environment | {"HF_ENDPOINT": endpoint}, "org/whole")[0]
         assert line.startswith("EnvironmentFailure 4 org/whole: "), line
@@ -296,7 +296,7 @@ def test_a_dataset_names_repository_and_commit_and_is_made_again_the_same(hub, m
     assert json.loads(manifests[0])["tokenizer"]["source"] == f"org/whole@{COMMIT}"
 
 
-def test_names_and_paths_are_told_apart():
+def test_names_and_paths_are_distinguished():
     assert hub_name("org/model") == ("org/model", None)
     assert hub_name("a/b.c-d_e@refs/pr/1") == ("a/b.c-d_e", "refs/pr/1")
     paths = [
@@ -330,7 +330,7 @@ def test_a_path_that_exists_wins(made, tmp_path, monkeypatch):
         Tokenizer.load("org/other@v1", revision="v2")
 
 
-def test_without_the_package_the_name_is_a_path_that_is_not_there(monkeypatch):
+def test_without_the_package_the_name_is_a_missing_path(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     monkeypatch.delitem(sys.modules, "huggingface_hub.constants", raising=False)
     with pytest.raises(BadTokenizer, match=r"a/b.*'tokenmill\[hub\]'"):

@@ -87,7 +87,7 @@ def test_ids_are_theirs_with_and_without(name: str, listed: Any, nasty_texts: di
 
 
 @pytest.mark.parametrize(("front", "back"), [((), ()), ((1,), ()), ((), (2, 3)), ((1, 4), (2,))])
-def test_rows_are_what_texts_are(front: tuple[int, ...], back: tuple[int, ...]) -> None:
+def test_rows_equal_texts(front: tuple[int, ...], back: tuple[int, ...]) -> None:
     processor = PostProcessor({}, front, back)
     for rows in ([], [[]], [[7], [], [8, 9], []], [[5] * 300] * 3):
         ragged = Ragged.from_rows([np.array(row, np.uint32) for row in rows])
@@ -130,7 +130,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("value", "message"), WRONG, ids=lambda value: str(value)[:50])
-def test_what_is_wrong_is_named_by_its_path(value: Any, message: str) -> None:
+def test_faults_are_named_by_path(value: Any, message: str) -> None:
     with pytest.raises(BadTokenizer, match=re.escape(message)):
         post_processor_from_json(value, SPECIALS)
 

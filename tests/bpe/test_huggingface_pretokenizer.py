@@ -98,7 +98,7 @@ def theirs_of(value: Any) -> PreTokenizer | None:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_is_written_cuts_as_what_was_read(name: str) -> None:
+def test_written_files_cut_like_the_original(name: str) -> None:
     value = DOCUMENTS[name]
     components = [component for component, _ in components_from_json(value)]
     written = components_to_json(components)
@@ -191,6 +191,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("value", "message"), WRONG, ids=lambda value: str(value)[:50])
-def test_what_is_wrong_is_named_by_its_path(value: Any, message: str) -> None:
+def test_faults_are_named_by_path(value: Any, message: str) -> None:
     with pytest.raises(BadTokenizer, match=re.escape(message)):
         components_from_json(value)

@@ -24,7 +24,7 @@ def test_ids_round_trip(form, lists):
     assert [int(id_) for block in read_ids(file, form, "f") for id_ in block] == expected
 
 
-def test_a_line_of_text_ends_behind_an_end_and_a_document():
+def test_a_line_of_text_ends_after_an_end_token_and_a_document():
     file = io.BytesIO()
     assert write_ids(file, [[[1, 2], [3, 4]], [], [[5]]], "text", [3]) == 5
     assert file.getvalue() == b"1 2 3\n4\n5\n"

@@ -51,7 +51,7 @@ def by_huggingface(preset: Preset) -> Any:
     ],
     ids=lambda preset: preset.names[0],
 )
-def test_pretokens_are_those_of_huggingface(preset: Preset) -> None:
+def test_pretokens_equal_huggingface(preset: Preset) -> None:
     theirs = by_huggingface(preset)
     rule = rule_like(preset.names[0])
     assert str(rule.normalizer) == str(preset.normalizer)

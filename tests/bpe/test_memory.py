@@ -10,7 +10,7 @@ from bpe.pretoken_counts import memory
 from bpe.pretoken_counts.sources import FileRange, total_bytes
 
 
-def test_what_the_machine_has_is_what_linux_calls_available(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_available_memory_is_what_linux_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "MemTotal:       24000000 kB\nMemFree:  1 kB\nMemAvailable:   7000 kB\nBuffers: 3 kB\n"
     monkeypatch.setattr(Path, "read_text", lambda path: told if str(path) == "/proc/meminfo" else "")
     assert memory._machine_bytes() == 7000 * 1024

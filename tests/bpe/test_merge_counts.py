@@ -130,7 +130,7 @@ class Recorder:
         self.notes.append(text)
 
 
-def test_what_does_not_fit_is_refused_or_fitted(tmp_path: Path) -> None:
+def test_oversized_counts_are_refused_or_fitted(tmp_path: Path) -> None:
     rng = random.Random(2)
     every = [{rng.randbytes(100): rng.randint(1, 9) for _ in range(20_000)} for _ in range(3)]
     counted = of_files(tmp_path, every)
@@ -191,7 +191,7 @@ def test_facts_add_up() -> None:
     assert both.tool == f"{one.tool}, other 2"
 
 
-def test_the_counts_file_of_a_set_is_readable_by_itself(tmp_path: Path) -> None:
+def test_the_counts_file_of_a_set_is_readable_alone(tmp_path: Path) -> None:
     part = PretokenCounts.from_mapping({b"a": 1, b"b": 2}, facts("o200k", "<s>"))
     CountSet([part, part], part.facts).save(tmp_path / "x")
     file = CountsFile(tmp_path / "x")

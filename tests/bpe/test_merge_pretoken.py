@@ -109,7 +109,7 @@ def test_equals_the_reference(rule: object, whole: bool, seed: int) -> None:
     assert encode_all(encoder, pretokens) == want  # from the cache
 
 
-def test_of_a_pair_listed_twice_the_last_place_counts() -> None:
+def test_the_last_rank_of_a_pair_listed_twice_counts() -> None:
     entries = dict(enumerate([*BYTES, b"ab", b"bc"]))
     merges = [(b"a", b"b"), (b"b", b"c"), (b"a", b"b")]
     assert encode_all(_core.TokenizerCore(entries, merges, {}, None, False), [b"abc"]) == [97, 257]

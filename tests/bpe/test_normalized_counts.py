@@ -37,7 +37,7 @@ def expected_counts(text: str, specials: list[str], pattern: str) -> dict[bytes,
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, r"\p{L}+|\P{L}"])
 @pytest.mark.parametrize("specials", [[], SPECIALS], ids=len)
-def test_blocks_of_any_size_count_what_the_whole_does(specials: list[str], pattern: str) -> None:
+def test_blocks_of_any_size_count_like_the_whole(specials: list[str], pattern: str) -> None:
     rng = random.Random(len(pattern) + len(specials))
     for case in range(60):
         text = random_text(rng)
@@ -58,7 +58,7 @@ def test_text_that_nothing_divides_is_held() -> None:
     assert counted.as_dict() == expected_counts(text, [], "gpt2")
 
 
-def test_text_that_the_pattern_leaves_out_is_named_by_its_place_as_it_was() -> None:
+def test_uncovered_text_is_named_by_its_original_offset() -> None:
     text = "xe\u0301<s>e\u0301e\u0301!"
     with pytest.raises(UncoveredText, match="byte 13"):
         count_pretokens([text.encode()], ["<s>"], r"\p{L}+", normalizer="NFC")

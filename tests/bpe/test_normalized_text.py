@@ -66,7 +66,7 @@ def words(seed: int, count: int) -> str:
     return "".join(drawn.choices(kinds, k=count))
 
 
-def test_ids_are_those_of_hugging_face(normalizer: Normalizer, listed: Any, huggingface_of: Any) -> None:
+def test_ids_equal_hugging_face(normalizer: Normalizer, listed: Any, huggingface_of: Any) -> None:
     tokenizer: Tokenizer = listed("qwen2", special_tokens=SPECIAL, normalizer=normalizer)
     theirs = huggingface_of(tokenizer)
     texts = ["", " ", "<s><s>", "<s> <s>", *nasty_texts(40, seed=4), *(words(i, i) for i in range(0, 120, 3))]
@@ -89,7 +89,7 @@ def test_ids_are_those_of_hugging_face(normalizer: Normalizer, listed: Any, hugg
 
 @pytest.mark.parametrize("size", [1, 1_000, 1_024, 1_025, 1_300, 5_000])
 @pytest.mark.parametrize("body", ["the fox jumps. ", "é" * 600 + " ", "a"])
-def test_a_text_that_only_gets_something_in_front(body: str, size: int, listed: Any) -> None:
+def test_a_text_that_only_gets_a_prefix(body: str, size: int, listed: Any) -> None:
     text = (body * size)[:size]
     prefixed = listed("gpt2", normalizer=Normalizer((Prefix("~ "),)))
     assert prefixed.encode(text) == listed("gpt2").encode("~ " + text)

@@ -226,7 +226,7 @@ def test_borders(name: str) -> None:
     )
 
 
-def test_places_before_normalization() -> None:
+def test_offsets_before_normalization() -> None:
     text = "xe\u0301yzA\u030a\u0301!".encode()
     normalizer = Normalizer((NFC,))
     size = len(normalizer.apply(text))
@@ -243,7 +243,7 @@ def test_places_before_normalization() -> None:
     ]
 
 
-def test_a_place_behind_two_characters_that_become_one() -> None:
+def test_no_boundary_after_two_characters_that_become_one() -> None:
     """The first character has several bytes, and only it rules out a boundary after it."""
     text = "\u0600ab".encode()
     theirs = normalizers.Precompiled(build_charsmap({"\u0600a": "x"}))
@@ -253,7 +253,7 @@ def test_a_place_behind_two_characters_that_become_one() -> None:
     assert [normalizer.place_before(text, place) for place in range(3)] == [0, 3, 4]
 
 
-def test_a_mark_is_found_wherever_it_stands_in_ascii() -> None:
+def test_a_mark_is_found_anywhere_in_ascii() -> None:
     ours, _ = both("StripAccents")
     for place in range(100):
         text = f"{'a' * place}\u0301{'b' * (99 - place)}"
@@ -278,7 +278,7 @@ def test_text_that_stays_is_not_copied() -> None:
 
 @pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f73", "\u0f81\u0f71", "\u3099\u0345\u05b0"])
 @pytest.mark.parametrize("name", ["NFC", "NFKD", "Precompiled", "Bert", "StripAccents", "Replace marked"])
-def test_many_marks_behind_one_letter_take_a_moment(name: str, marks: str) -> None:
+def test_many_marks_after_one_letter_take_a_moment(name: str, marks: str) -> None:
     """Swapping them one by one would take minutes."""
     text = ("a" + marks * (500_000 // len(marks))).encode()
     changed = both(name)[0].apply(text)

@@ -51,7 +51,7 @@ def test_an_error_of_the_block_keeps_its_kind(tmp_path: Path) -> None:
         raise MissingInput("no such file")
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match="file"):
         write_file(tmp_path / "none" / "file", b"")
 

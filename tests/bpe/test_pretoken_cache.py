@@ -35,7 +35,7 @@ def test_a_growing_cache(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 300, 342, 700])
-def test_a_cache_grows_at_once_to_what_a_longer_text_needs(count: int) -> None:
+def test_a_cache_grows_at_once_to_the_size_of_a_longer_text(count: int) -> None:
     words = [b"%x" % (i * 2654435761 % 2**32) for i in range(30_000)]
     check_same_again(b" ".join(words[:count]), b" ".join(words))
 

@@ -50,7 +50,7 @@ def test_quiet_keeps_the_notes():
     assert file.getvalue() == "tokenmill: note: stopped early\n"
 
 
-def test_a_phase_that_failed_is_no_line_of_success():
+def test_a_failed_phase_prints_no_success():
     file = io.StringIO()
     progress = TrainingProgress(file=file)
     progress.begin("counting", 10, "bytes")

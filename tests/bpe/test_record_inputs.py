@@ -50,7 +50,7 @@ def counted_one_by_one(documents: list[str], pattern: str = "gpt2") -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_of_a_file_is_told_as_counted(
+def test_progress_reports_the_whole_file(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A Parquet file with one row group was reported as 0 bytes."""
@@ -59,7 +59,7 @@ def test_all_of_a_file_is_told_as_counted(
     assert f"counting: {bytes_text(path.stat().st_size)}, " in capsys.readouterr().err
 
 
-def test_of_a_sample_its_bytes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_reports_its_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(json_lines(documents_of(3, count=400)))
     assert main(["count", str(path), "--sample-bytes", "9k", "--output", str(tmp_path / "out")]) == 0
@@ -69,7 +69,7 @@ def test_of_a_sample_its_bytes_are_told(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_counts_are_those_of_the_documents(kind: str, pattern: str, tmp_path: Path) -> None:
+def test_counts_equal_the_documents(kind: str, pattern: str, tmp_path: Path) -> None:
     documents = documents_of(1)
     path = write_kind(tmp_path / "in", documents, kind, members=2)
     expected = counted_one_by_one(documents, pattern)
@@ -193,7 +193,7 @@ def test_the_commands_read_records(
 
 
 @pytest.mark.parametrize("wrong", [None, 5, ["a.txt"], {"text": 1}])
-def test_what_is_no_input_is_told(wrong: Any) -> None:
+def test_invalid_inputs_are_reported(wrong: Any) -> None:
     with pytest.raises(BadArgument):
         train([b"the mill", wrong], 257)
     if not isinstance(wrong, (list, dict)):

@@ -37,7 +37,7 @@ def encode(encoder: _core.TokenizerCore, text: bytes, threads: int = 1) -> np.nd
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("size", SIZES)
-def test_a_result_that_is_held_stays_as_it_is(encoder: _core.TokenizerCore, size: int, threads: int) -> None:
+def test_a_referenced_result_never_changes(encoder: _core.TokenizerCore, size: int, threads: int) -> None:
     held = []
     for seed in range(6):
         text = byte_text(seed, size)

@@ -56,7 +56,7 @@ def random_counts(rng: random.Random) -> dict[bytes, int]:
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("seed", range(100))
-def test_incremental_equals_counting_anew(seed: int, tie_break: str) -> None:
+def test_incremental_equals_recounting(seed: int, tie_break: str) -> None:
     rng = random.Random(seed)
     counts = random_counts(rng)
     new_entries, min_frequency = rng.choice([1, 3, 40]), rng.choice([0, 1, 1, 3])

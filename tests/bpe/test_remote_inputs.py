@@ -32,7 +32,7 @@ def put(server: WebServer, path: Path) -> str:
 @pytest.mark.parametrize(
     "kind", ["txt.none", "txt.gz", "jsonl.none", "jsonl.zst", "parquet.none", "csv.none"]
 )
-def test_counts_are_those_of_the_file(
+def test_counts_equal_the_file(
     kind: str, server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_kind(tmp_path / "in", documents_of(7, 2000), kind)

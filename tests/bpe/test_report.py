@@ -35,7 +35,7 @@ TEXT = f"It's a test: naïve café, 你好 {END}123\n\nthe the then — Прив
 
 @pytest.mark.parametrize("kind", ["listed", "ranked"])
 @pytest.mark.parametrize("seed", range(3))
-def test_use_is_what_encoding_gives(kind: str, seed: int, request: Any, random_texts: Any) -> None:
+def test_use_equals_encoding(kind: str, seed: int, request: Any, random_texts: Any) -> None:
     tokenizer: Tokenizer = request.getfixturevalue(kind)()
     text = next(iter(random_texts(seed=seed, count=1, size=3000))) + TEXT
     counts = count_pretokens([text.encode()], list(tokenizer.special_tokens))
@@ -250,7 +250,7 @@ def test_a_page_without_a_text(tokenizer: Tokenizer) -> None:
     assert "Longest entries" in page
 
 
-def test_the_curve_of_the_page_is_that_of_its_points(report: dict[str, Any], tokenizer: Tokenizer) -> None:
+def test_the_curve_of_the_page_matches_its_points(report: dict[str, Any], tokenizer: Tokenizer) -> None:
     """From the left edge of the plot to the right, bottom up, in hundredths."""
     point = report["curve"][0]
     report["curve"] = [

@@ -42,7 +42,9 @@ def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whole_documents_and_none_twice(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_documents_without_repetition(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sampling, "WINDOW_BYTES", (256, 4096))
     paths = [tmp_path / "a", tmp_path / "b", tmp_path / "empty"]
     paths[2].write_bytes(b"")
@@ -109,7 +111,7 @@ def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_windows")
-def test_lines_stand_for_documents(tmp_path: Path) -> None:
+def test_lines_are_documents(tmp_path: Path) -> None:
     lines = [f"line {place} " + "x" * (place % 50) for place in range(3000)]
     (tmp_path / "a").write_text("\n".join(lines) + "\n")
     stretches, words = sampled([tmp_path / "a"], 5000, 0, CountingOptions([]))
@@ -138,12 +140,12 @@ def test_long_documents_are_sampled_within(text: str, special_tokens: list[str],
         assert all(stop <= start for (_, stop), (start, _) in pairwise(places))
 
 
-def test_small_inputs_are_taken_whole(tmp_path: Path) -> None:
+def test_small_inputs_are_sampled_whole(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"text")
     assert sampled([tmp_path / "a"], 4, 0, CountingOptions([])) == ([tmp_path / "a"], "")
 
 
-def test_training_says_what_it_sampled(tmp_path: Path) -> None:
+def test_training_reports_its_sample(tmp_path: Path) -> None:
     numbered_documents(tmp_path / "a", 5000)
     notes: list[str] = []
 
@@ -175,14 +177,14 @@ def test_bad_options(sample_bytes: int, seed: int, message: str, tmp_path: Path)
         sampled([tmp_path / "a"], sample_bytes, seed, CountingOptions([]))
 
 
-def test_counts_alone_were_taken_for_the_sample(tmp_path: Path) -> None:
+def test_counts_without_text_were_used_as_the_sample(tmp_path: Path) -> None:
     counts = tmp_path / "a.counts"
     count_pretokens([b"the mill"]).save(counts)
     with pytest.raises(BadArgument, match="sample_bytes"):
         train([], 260, counts=counts, sample_bytes=4)
 
 
-def test_what_has_no_places_is_refused(tmp_path: Path) -> None:
+def test_inputs_without_random_access_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for source in (b"text", tmp_path / "pipe"):
         with pytest.raises(BadArgument):

@@ -49,9 +49,7 @@ def test_spilled_counts_are_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W"])
-def test_a_text_without_a_place_to_cut_is_refused_before_it_fills_the_memory(
-    pattern: str, tmp_path: Path
-) -> None:
+def test_a_text_without_a_cut_is_refused_before_it_fills_memory(pattern: str, tmp_path: Path) -> None:
     path = tmp_path / "one word.txt"
     path.write_bytes(b"word " + b"x" * (12 << 20))
     trim_memory()  # else memory freed by earlier tests leaves room
@@ -75,7 +73,7 @@ def test_a_budget_needs_a_workspace() -> None:
         count_sources([b"ab"], CountingOptions(), budget=MemoryBudget.of(None))
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure):
         Workspace(tmp_path / "no")
     (tmp_path / "gone").mkdir()

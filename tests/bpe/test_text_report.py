@@ -44,7 +44,7 @@ def test_both_kinds_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", MEASURABLE)
-def test_use_is_what_encoding_gives(name: str) -> None:
+def test_use_equals_encoding(name: str) -> None:
     tokenizer = tokenizer_named(name)
     rng = random.Random(3)
     texts = ["".join(rng.choices(PARTS, k=rng.randint(1, 14))) for _ in range(60)]
@@ -73,7 +73,7 @@ def test_points_of_the_curve_are_trainings_of_that_size() -> None:
         assert points[size]["tokens"] == len(tokenizer.encode(text.decode()))
 
 
-def test_entries_stand_for_text() -> None:
+def test_entries_are_text() -> None:
     texts = texts_of_entries(tokenizer_named("llama"))
     found = set(texts.values())
     assert {b" the", b"\n", b"\xff"} <= found

@@ -100,7 +100,7 @@ def test_every_character(name: str) -> None:
 @pytest.mark.parametrize("spaces", ["prepended", "kept"])
 @pytest.mark.parametrize("unknown", ["as bytes", "fused", "left out"])
 @pytest.mark.parametrize("merges", [20, 400])
-def test_chinese_and_what_stands_between(variant: str, merges: int, unknown: str, spaces: str) -> None:
+def test_chinese_and_characters_between(variant: str, merges: int, unknown: str, spaces: str) -> None:
     document = chinese_vocabulary(merges, unknown, spaces)
     ours = Tokenizer.from_parts(huggingface.read(document.encode()))
     theirs = tokenizers.Tokenizer.from_str(document)
@@ -192,7 +192,7 @@ def test_spaces_without_an_entry_of_their_mark(
 
 
 @pytest.mark.parametrize("named", [{"end_of_word_suffix": "xx"}, {"continuing_subword_prefix": "##"}])
-def test_the_core_refuses_bytes_beside_what_characters_carry(named: dict[str, str]) -> None:
+def test_the_core_refuses_bytes_next_to_character_affixes(named: dict[str, str]) -> None:
     """Their bytes would produce more IDs than the buffer holds."""
     rules = TextRules(byte_fallback=True, **named)
     with pytest.raises(BadTokenizer, match="byte_fallback.*continuing_subword_prefix"):

@@ -71,7 +71,7 @@ def test_decode(listed):
 
 
 @pytest.mark.parametrize("bad", [999, -1, 2**31, 2**32 + 97])
-def test_decoding_what_is_no_entry_names_it(listed, bad):
+def test_decoding_an_unknown_id_names_it(listed, bad):
     with pytest.raises(BadArgument, match=str(bad)):
         listed().decode([97, bad])
 

@@ -256,7 +256,7 @@ def test_the_highest_count_is_trained_with() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process takes")
-def test_memory_in_which_pairs_are_counted_is_asked_for_first() -> None:
+def test_memory_for_pair_counts_is_reserved_first() -> None:
     """If no pair is frequent, no other allocation would detect the excess."""
     ids = np.random.default_rng(1).integers(0, 512, 1 << 20).astype(np.uint32)
     ends = np.arange(16, len(ids) + 1, 16, dtype=np.uint64)

@@ -119,7 +119,7 @@ NASTY = [
 
 
 @pytest.mark.parametrize("most", [2, 3, 4, 7, 16, 128, 1024, None])
-def test_a_length_limit_is_that_of_huggingface(most: int | None) -> None:
+def test_a_length_limit_equals_huggingface(most: int | None) -> None:
     """Their max_token_length counts bytes, and their entries stay below it."""
     text = "\n".join([*NASTY, sample_text(9, 1500)])
     theirs = train_by_huggingface([text], 1500, [END], max_token_length=None if most is None else most + 1)
@@ -433,7 +433,7 @@ def many_pretokens() -> PretokenCounts:
     return PretokenCounts.from_mapping({rng.randbytes(12): rng.randint(1, 9) for _ in range(100_000)})
 
 
-def test_what_progress_raises_ends_the_merging() -> None:
+def test_errors_of_progress_end_the_merging() -> None:
     class Stopping(Recorder):
         def update(self, done: int) -> None:
             raise StoppedError

@@ -57,7 +57,7 @@ def ids_by_spelling(tokenizer: Tokenizer) -> dict[str, int]:
     ],
     ids=lambda value: str(value)[:4],
 )
-def test_vocabularies_are_those_of_bpe_trainer(
+def test_vocabularies_equal_bpe_trainer(
     initial: Any, limit: int | None, special_tokens: list[str], min_frequency: int
 ) -> None:
     text = text_of(len(initial) + (limit or 0))
@@ -83,7 +83,7 @@ def test_vocabularies_are_those_of_bpe_trainer(
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 5, 9, 100])
-def test_max_token_length_is_that_of_bpe_trainer(most: int) -> None:
+def test_max_token_length_equals_bpe_trainer(most: int) -> None:
     text = text_of(most) + "ab" * 200 + "日本" * 50
     options: dict[str, Any] = {"initial_alphabet": ALL, "max_token_length": most}
     theirs = train_by_huggingface(text, 500, **options)
@@ -147,7 +147,7 @@ def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:
         ({"initial_alphabet": "abc", "vocab_size": 0, "special_tokens": ["<s>"]}, "^vocab_size: .*1.*0"),
     ],
 )
-def test_what_can_not_be_is_refused(options: dict[str, Any], message: str) -> None:
+def test_impossible_arguments_are_refused(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"inputs": [b"ab"], "vocab_size": 300}
     with pytest.raises(BadArgument, match=message):
         train(**(arguments | options))

@@ -139,7 +139,7 @@ def test_counts_of_one_document(run: Run, tmp_path: Path) -> None:
     assert err.endswith("counts: counts of 5 bytes in 1 document, pattern gpt2\n")
 
 
-def test_counts_in_place_of_the_text(run: Run, texts: list[Path], tmp_path: Path) -> None:
+def test_counts_instead_of_text(run: Run, texts: list[Path], tmp_path: Path) -> None:
     whole = tmp_path / "whole.json"
     run("train", *texts, *SPECIAL, "--vocab-size", 400, "--output", whole, "--pattern", "llama3")
     for place, text in enumerate(texts):
@@ -167,7 +167,7 @@ def test_counts_in_place_of_the_text(run: Run, texts: list[Path], tmp_path: Path
     )
 
 
-def test_counts_are_kept_if_asked_for(run: Run, texts: list[Path], tmp_path: Path) -> None:
+def test_counts_are_kept_on_request(run: Run, texts: list[Path], tmp_path: Path) -> None:
     command = ["train", *texts, *SPECIAL, "--vocab-size", "400", "--output", tmp_path / "t.json"]
     assert run(*command, "--keep-counts", tmp_path / "kept")[0] == 0
     assert PretokenCounts.load(tmp_path / "kept").as_dict() == count_pretokens(texts, [END]).as_dict()
@@ -290,9 +290,7 @@ def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
     assert closed.stderr.startswith("tokenmill: error: -: ")
 
 
-def test_the_corpus_order_is_that_of_the_arguments(
-    texts: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_corpus_order_follows_the_arguments(texts: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     from bpe.cli.text_input import input_sources
 
     class Stdin:

@@ -67,7 +67,7 @@ def theirs(text, vocab_size, has_prefix, pre_tokenizer, **options):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(("like", "has_prefix"), [("llama-2", True), ("gemma-3", False)])
-def test_merges_and_ids_are_those_of_bpe_trainer(like, has_prefix, threads):
+def test_merges_and_ids_equal_bpe_trainer(like, has_prefix, threads):
     text = text_of(1)
     ours = train([text.encode()], 700, SPECIAL, like=like, tie_break="huggingface", threads=threads)
     words = pre_tokenizers.Split("\u2581", "merged_with_next")
@@ -203,7 +203,7 @@ def test_letters_are_counted_and_numbered():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_pretokens_that_are_no_utf8_stay_within_their_bytes(seed):
+def test_pretokens_that_are_not_utf8_stay_within_their_bytes(seed):
     rng = random.Random(seed)
     data = bytes(rng.choice(b"a\x80\xc2\xe2\xf4\xff") for _ in range(200))
     ends = np.array([*sorted(rng.sample(range(200), 20)), 200], np.uint64)
@@ -231,7 +231,7 @@ def words_with_suffix(seed: int) -> str:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("limit", [None, 4])
-def test_merges_with_a_suffix_are_those_of_bpe_trainer(seed, limit):
+def test_merges_with_a_suffix_equal_bpe_trainer(seed, limit):
     text = words_with_suffix(seed)
     made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

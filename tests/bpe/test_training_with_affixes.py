@@ -101,7 +101,7 @@ def trained(case: Drawn, vocab_size: int, **options: Any) -> Tokenizer:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_merges_and_ids_are_those_of_bpe_trainer(seed: int) -> None:
+def test_merges_and_ids_equal_bpe_trainer(seed: int) -> None:
     """BpeTrainer numbers letters with an affix in arbitrary order; letters given as special tokens have fixed IDs."""
     case, rng = drawn(seed, has_affixes_in_text=False), random.Random(seed)
     letters = case.letters()
@@ -157,7 +157,7 @@ def test_text_that_spells_an_affix_is_merged_as_by_the_reference(seed: int, tie_
         assert list(ours.encode(text)) == same.encode(text).ids
 
 
-def test_what_looks_like_an_affix_is_never_made_of_text() -> None:
+def test_text_never_becomes_an_affix() -> None:
     rules = TextRules(continuing_subword_prefix="##", end_of_word_suffix="</w>")
     for left, right, expected in [
         (b"#", b"###", True),

@@ -101,7 +101,7 @@ def test_random_sequences_of_splits(seed: int) -> None:
 
 @pytest.mark.parametrize("size", [4_094, 4_095, 4_096, 4_097, 8_192, 50_001])
 @pytest.mark.parametrize("before", ["", "a", "é" * 2_000, "word " * 700])
-def test_what_is_decided_far_behind(size: int, before: str) -> None:
+def test_boundaries_decided_by_distant_later_text(size: int, before: str) -> None:
     """A run of digits longer than the lookahead: groups of three from its end, or none if a letter follows."""
     automaton = two_way([Stage(read_oniguruma.read(THREES))])
     digits = "٣12" * (size // 3) + "1" * (size % 3)

@@ -39,7 +39,7 @@ def test_the_first_byte_is_named(text: str, place: int, left_out: str) -> None:
         pretokenize(text, LETTERS)
 
 
-def test_of_several_stages_the_place_is_in_the_text() -> None:
+def test_after_several_stages_the_offset_is_in_the_text() -> None:
     stages = (split(r"\d", "keep"), split("[é0-9]+"))
     with pytest.raises(UncoveredText, match="text.*byte 8"):
         Pretokenizer(stages).pretokens("é1é2éa")
@@ -68,7 +68,7 @@ def test_every_way_to_encode_names_the_place(listed: Any, tmp_path: Path) -> Non
     assert tokenizer.decode(tokenizer.encode(f"a é{END} b")) == f"a é{END} b"
 
 
-def test_under_a_normalizer_the_place_is_that_of_the_text_as_it_was(listed: Any) -> None:
+def test_with_a_normalizer_the_offset_is_in_the_original_text(listed: Any) -> None:
     tokenizer: Tokenizer = listed(LETTERS, normalizer="NFC")
     for text, place in [
         ("e\u0301 1", 4),
@@ -95,7 +95,7 @@ def test_counting_and_training_name_the_source(tmp_path: Path) -> None:
         train([path], 300, [END], LETTERS)
 
 
-def test_what_a_file_says_is_removed_is_dropped(listed: Any, huggingface_of: Any) -> None:
+def test_text_that_a_file_removes_is_dropped(listed: Any, huggingface_of: Any) -> None:
     """Text that the file declares isolated is kept."""
     for behavior, invert, kept in (("Removed", True, "ab c"), ("Isolated", False, "ab12 c!")):
         root = json.loads(listed().canonical_json)

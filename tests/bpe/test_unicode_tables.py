@@ -92,7 +92,7 @@ def edges() -> str:
 
 
 @pytest.mark.parametrize("expression", [*SETS, *RUST_SETS])
-def test_sets_are_those_of_tiktoken(expression: str, edges: str) -> None:
+def test_sets_equal_tiktoken(expression: str, edges: str) -> None:
     points = members(read_rust.read(expression))
     assert tiktoken_members(f"(?:{expression})+", edges) == "".join(
         each for each in edges if ord(each) in points
@@ -100,7 +100,7 @@ def test_sets_are_those_of_tiktoken(expression: str, edges: str) -> None:
 
 
 @pytest.mark.parametrize("expression", [*SETS, *ONIGURUMA_SETS])
-def test_sets_are_those_of_tokenizers(expression: str, edges: str) -> None:
+def test_sets_equal_tokenizers(expression: str, edges: str) -> None:
     points = members(read_oniguruma.read(expression))
     assert tokenizers_members(f"(?:{expression})+", edges) == "".join(
         each for each in edges if ord(each) in points
@@ -135,7 +135,7 @@ def test_case_folds_as_in_tokenizers() -> None:
             assert tokenizers_members(f"(?i:{chr(one)})", folded) == folded
 
 
-def test_names_are_those_of_a_dialect() -> None:
+def test_names_follow_the_dialect() -> None:
     assert (
         named("rust", "l") == named("rust", "letter") == named("rust", "gc=l") == named("oniguruma", "letter")
     )

@@ -99,7 +99,7 @@ def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: 
 @pytest.mark.parametrize(
     "line", ["龍鳳", "天地", "龍，", "龍鳳麟書あいカー한龍鳳麟書あいカー한\n", "，，", "\u3000龍"]
 )
-def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, line: str) -> None:
+def test_long_runs_equal_their_pretokens(variant: str, pattern: str, line: str) -> None:
     """More IDs than the scan's buffer holds, and one pretoken of that length."""
     entries, merges = vocabulary("with parts")
     text = (line * 3000).encode()

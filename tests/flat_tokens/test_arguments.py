@@ -51,7 +51,7 @@ def test_all_numbers_are_found() -> None:
 
 
 @pytest.mark.parametrize(("command", "flag"), NUMBERS, ids=lambda value: str(value))
-def test_what_is_no_number_in_the_range_of_its_flag(
+def test_numbers_outside_the_range_of_their_flag(
     command: str, flag: str, make_dataset: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_dataset()
@@ -68,7 +68,7 @@ def test_what_is_no_number_in_the_range_of_its_flag(
     [["info", "ROOT", "a\nb\x1b[2J"], ["a\nb"], ["head", "ROOT", "--split=a\nb"], ["verify", ""]],
     ids=repr,
 )
-def test_what_is_no_argument_is_told_on_one_line(
+def test_unknown_arguments_are_one_line(
     arguments: list[str], make_dataset: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_dataset()

@@ -25,7 +25,7 @@ print(core is None, [loader.batch(step).inputs.tolist() for step in (0, 1, len(l
 """
 
 
-def test_the_core_is_found_unless_it_is_refused_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_core_is_found_unless_disabled_or_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     core = pytest.importorskip("flat_tokens._core")
     assert find_core() is core
     monkeypatch.setenv("FLAT_TOKENS_CORE", "0")

@@ -16,7 +16,7 @@ TEXT = "Größe café naïve — the mill\n  Ж 🙂\tdéjà vu, ÃÂ é ß and 
 
 
 @pytest.mark.parametrize("like", ["gpt-2", "o200k", "llama-2", "gemma-3", "deepseek-v3"])
-def test_text_is_what_the_tokenizer_decodes(like: str, tmp_path: Path) -> None:
+def test_text_equals_the_tokenizers_decoding(like: str, tmp_path: Path) -> None:
     tokenizer = train([TEXT.encode()], vocab_size=700, like=like, special_tokens=["<s>"])
     tokenizer.save(tmp_path / "t.json")
     entries = load_entries(tmp_path / "t.json")
@@ -47,7 +47,7 @@ def test_decoders_say_what_entries_are(decoder: Any, text: str, newline: bytes, 
 @pytest.mark.parametrize(
     "decoder", ["x", 5, [], {"type": "Sequence"}, {"type": "Sequence", "decoders": [None]}]
 )
-def test_a_decoder_that_is_none_is_refused(decoder: Any, tmp_path: Path) -> None:
+def test_an_invalid_decoder_is_refused(decoder: Any, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps({"model": {"vocab": {"a": 0}}, "decoder": decoder}))
     with pytest.raises(DatasetError, match="tokenizer.json"):
         load_entries(tmp_path / "t.json")

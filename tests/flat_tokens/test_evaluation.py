@@ -98,7 +98,7 @@ def test_a_loop_over_a_loader_trained_on_padding(make_dataset: Any, kind: str) -
             Loader(source, 32, 4, drop_last=False, dtype=dtype, **options)
 
 
-def test_labels_stood_under_the_name_of_inputs(make_dataset: Any) -> None:
+def test_labels_were_named_inputs(make_dataset: Any) -> None:
     train = split(make_dataset, numbered(LENGTHS))
     batch = Loader(train, 5, 2).cut_as(np.int64, True).batch(0)
     assert batch.cut_labels is not None
@@ -107,7 +107,7 @@ def test_labels_stood_under_the_name_of_inputs(make_dataset: Any) -> None:
             read()
 
 
-def test_what_divides_is_as_with_drop_last(make_dataset: Any) -> None:
+def test_divisible_sizes_equal_drop_last(make_dataset: Any) -> None:
     train = split(make_dataset, numbered([5] * 24))
     for step in range(12):
         one, other = (Loader(train, 5, 4, 3, drop_last=drop).batch(step) for drop in (True, False))
@@ -158,7 +158,7 @@ def test_what_is_refused(make_dataset: Any) -> None:
         Loader(PackedSequences(train, 4), 4, 2)
 
 
-def test_the_last_step_is_that_of_the_epoch(make_dataset: Any) -> None:
+def test_the_last_step_ends_the_epoch(make_dataset: Any) -> None:
     train = flat_tokens.open(make_dataset()).train
     loader = Loader(train, 2, 1, drop_last=False)
     steps = loader.steps_per_epoch

@@ -122,7 +122,7 @@ def test_ids_above_uint16_need_uint32_of_nanogpt(
     assert documents(tmp_path / "back")["train"] == [[1, WIDE], [3]]
 
 
-def test_jsonl_has_text_where_asked_for(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
+def test_jsonl_has_text_on_request(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
     dataset = make_dataset([[7, 8, 26, 0], [25] * 50], [])
     arguments = [
         "export",
@@ -210,7 +210,7 @@ def test_wrong_arguments_of_import_are_one_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin"]
 
 
-def test_outputs_are_replaced_only_if_asked_and_ours(
+def test_only_our_outputs_are_replaced_and_on_request(
     make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset, out = make_dataset(), tmp_path / "out"
@@ -237,7 +237,7 @@ def test_outputs_are_replaced_only_if_asked_and_ours(
     assert main([*back[:-1], str(tmp_path / "other")]) == 6
 
 
-def test_a_token_in_documents_that_marks_them_is_told(
+def test_a_separator_token_inside_documents_is_reported(
     make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset = make_dataset([[1, 9, 2], [9]], [])
@@ -322,7 +322,7 @@ def test_a_damaged_dataset_is_not_exported(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
 
 
-def test_an_export_says_what_it_is(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
+def test_an_export_describes_itself(make_dataset: Callable[..., Path], tmp_path: Path) -> None:
     arguments = ["export", str(make_dataset()), "--to", "megatron", "--append-token", "28"]
     assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
     note: dict[str, Any] = json.loads((tmp_path / "out/export.json").read_text())

@@ -41,7 +41,7 @@ def test_documents_of_megatron_without_a_sequence_are_left_out(tmp_path: Path) -
     assert documents(tmp_path / "d")["train"] == []
 
 
-def test_an_index_of_a_part_of_the_ids_was_taken_for_all(
+def test_an_index_of_some_ids_was_accepted_as_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     layouts.write_megatron(tmp_path / "a", [[1, 2], [3]])
@@ -52,7 +52,7 @@ def test_an_index_of_a_part_of_the_ids_was_taken_for_all(
     assert re.search(r"note: .*a\.bin: 10 of 16 bytes", capsys.readouterr().err)
 
 
-def test_sequences_of_megatron_may_lie_anywhere(tmp_path: Path) -> None:
+def test_sequences_of_megatron_may_be_in_any_order(tmp_path: Path) -> None:
     layouts.write_megatron(tmp_path / "a", DOCUMENTS)
     index = bytearray((tmp_path / "a.idx").read_bytes())
     struct.pack_into("<4i", index, 34, 2, 3, 1, 4)  # lengths
@@ -62,7 +62,7 @@ def test_sequences_of_megatron_may_lie_anywhere(tmp_path: Path) -> None:
     assert documents(tmp_path / "d")["train"] == [[5, 6], [1, 2, 3], [5], [7, 8, 9, 10]]
 
 
-def test_modes_and_masks_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_modes_and_masks_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     layouts.write_megatron(tmp_path / "a", DOCUMENTS)
     with (tmp_path / "a.idx").open("ab") as file:
         file.write(bytes(len(DOCUMENTS)))
@@ -223,7 +223,7 @@ def test_damage_is_one_line(number: int, tmp_path: Path, capsys: pytest.CaptureF
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_text_is_no_file_of_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_is_not_a_file_of_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["import", "--from", "nanogpt", "--separator-token", "2", str(tmp_path / "a.bin")]
     (tmp_path / "a.bin").write_bytes(b"The mill by the river.\n" * 40)
     assert main([*arguments, "--output", str(tmp_path / "d")]) == 3
@@ -279,7 +279,7 @@ def test_unknown_headers_are_refused(
 
 
 @pytest.mark.parametrize("kind", ["npy", "npz", "gzip", "parquet", "megatron", "zstd"])
-def test_files_of_other_kinds_are_no_ids(
+def test_files_of_other_kinds_are_not_ids(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ids, path = np.arange(300, dtype=np.uint16), tmp_path / "a.bin"

@@ -30,9 +30,7 @@ def imported(tmp_path: Path, *words: str) -> dict[str, list[list[int]]]:
 
 
 @pytest.mark.parametrize("largest", [65_535, 2**31 - 1])
-def test_megatron_reads_what_is_exported(
-    largest: int, make_dataset: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_megatron_reads_exports(largest: int, make_dataset: Callable[..., Path], tmp_path: Path) -> None:
     module = pytest.importorskip(
         "megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed"
     )
@@ -46,7 +44,7 @@ def test_megatron_reads_what_is_exported(
 
 
 @pytest.mark.parametrize("dtype", ["uint16", "int32", "int64"])
-def test_what_megatron_writes_is_imported(dtype: str, tmp_path: Path) -> None:
+def test_megatron_files_are_imported(dtype: str, tmp_path: Path) -> None:
     module = pytest.importorskip(
         "megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed"
     )
@@ -65,7 +63,7 @@ def test_what_megatron_writes_is_imported(dtype: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token_size", [2, 4])
-def test_what_datatrove_writes_is_imported(token_size: int, tmp_path: Path) -> None:
+def test_datatrove_files_are_imported(token_size: int, tmp_path: Path) -> None:
     module = pytest.importorskip("datatrove.pipeline.tokens.tokenizer", reason="datatrove is not installed")
     expected = some_documents(3, LARGEST["uint16" if token_size == 2 else "uint32"])
     folder = str(tmp_path / "ds")
@@ -92,7 +90,7 @@ def test_what_datatrove_writes_is_imported(token_size: int, tmp_path: Path) -> N
     "encoding", ["ndarray:uint16", "ndarray:uint32", "ndarray", "ndarray:int32:8", "bytes"]
 )
 @pytest.mark.parametrize("compression", [None, "zstd:3", "gz"])
-def test_what_mosaicml_streaming_writes_is_imported(
+def test_mosaicml_streaming_files_are_imported(
     encoding: str, compression: str | None, tmp_path: Path
 ) -> None:
     streaming = pytest.importorskip("streaming", reason="mosaicml-streaming is not installed")
@@ -119,7 +117,7 @@ def test_what_mosaicml_streaming_writes_is_imported(
 
 @pytest.mark.parametrize("dtype", ["uint16", "int32", "int64"])
 @pytest.mark.parametrize("kind", ["tensor", "numpy"])
-def test_what_litdata_writes_is_imported(dtype: str, kind: str, tmp_path: Path) -> None:
+def test_litdata_files_are_imported(dtype: str, kind: str, tmp_path: Path) -> None:
     pytest.importorskip("litdata", reason="litdata is not installed")
     import torch
     from litdata.streaming.item_loader import TokensLoader

@@ -115,16 +115,14 @@ def test_an_infinite_id_of_a_tokenizer_overflowed(tmp_path: Path) -> None:
         highest_id(tokenizer_with(tmp_path / "t.json", a=float("inf")))
 
 
-def test_an_export_counted_tokens_that_were_not_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_counted_missing_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "d", [[1, 2], [3, 9], [9, 9]], options={"append_token": {"id": 9}})
     out = str(tmp_path / "out")
     assert main(["export", str(tmp_path / "d"), "--to", "nanogpt", "--split", "train", "-o", out]) == 0
     assert "token 9 occurs 1 times within documents" in capsys.readouterr().err
 
 
-def test_python_users_were_told_to_pass_an_option_only(tmp_path: Path) -> None:
+def test_errors_named_an_option_to_python_users(tmp_path: Path) -> None:
     write(tmp_path / "d")
     with pytest.raises(RefusedError, match="overwrite=True in Python"):
         Writer(tmp_path / "d")

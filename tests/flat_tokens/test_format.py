@@ -58,7 +58,7 @@ def test_ids_come_back(ids: list[int]) -> None:
     assert max_token_id == max(ids)
 
 
-def test_rows_take_the_token_in_front() -> None:
+def test_rows_include_the_preceding_token() -> None:
     encoded = np.array([[4, 6, 9], [8, 10, 12]], dtype=np.uint32)
     inputs, targets = flat_format.inputs_and_targets(encoded, before=np.array([14, 9]))
     assert targets.tolist() == [[2, 3, 4], [4, 5, 6]]
@@ -83,6 +83,6 @@ def test_refused(ids: list[int], starts: list[int], where: str) -> None:
         flat_format.encode_tokens(np.array(ids, dtype=np.int64), np.array(starts, dtype=np.uint64))
 
 
-def test_printable_escapes_what_drives_a_terminal() -> None:
+def test_printable_escapes_terminal_controls() -> None:
     assert printable("a\x1b[2J\n\x9b\u202e\udcff Ж") == "a\\x1b[2J\\n\\x9b\\u202e\\udcff Ж"
     assert printable("x" * 300) == "x" * 197 + "..."

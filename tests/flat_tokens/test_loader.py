@@ -79,7 +79,7 @@ def test_dtypes(make_dataset: Any, dtype: str) -> None:
         assert Loader(large, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 2**31 - 1, 3]]
 
 
-def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> None:
+def test_a_returned_batch_never_changes(make_dataset: Any, random_sequences: Any) -> None:
     loader = Loader(split(make_dataset, random_sequences), 5, 2, **OPTIONS)
     kept = [(batch.inputs, batch.targets[:1], batch.is_seq_start) for batch in loader]
     for step, (inputs, targets, is_seq_start) in enumerate(kept):
@@ -128,7 +128,7 @@ def test_a_block_of_everything(make_dataset: Any, random_sequences: Any) -> None
 
 
 @pytest.mark.parametrize("prefetch", [True, False])
-def test_damage_is_told_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
+def test_damage_is_reported_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
     train = split(make_dataset, random_sequences)
     (train.path / "encoded_tokens/9").unlink()
     with pytest.raises(DatasetError, match="encoded_tokens/9"):

@@ -197,7 +197,7 @@ def test_lost_memory(
     assert re.fullmatch("tokenmill: error: out of memory.*--workers 1.*\n", capsys.readouterr().err)
 
 
-def test_quiet_when_the_reader_goes_away(make_dataset: Any) -> None:
+def test_a_closed_pipe_is_quiet(make_dataset: Any) -> None:
     root = make_dataset([[1] * 60] * 4000)
     command = [sys.executable, "-m", "flat_tokens", "head", "-n", "4000", str(root)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -347,4 +347,4 @@ def test_info_says_whether_reading_compares_checksums(
     if checksum is not None:
         with pytest.raises(DatasetError):
             train.sequence(0)
-    assert main(["verify", "--workers", "1", str(root)]) == 3  # also reported by info
+    assert main(["verify", "--workers", "1", str(root)]) == 3  # as the text of info says

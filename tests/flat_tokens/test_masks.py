@@ -239,7 +239,7 @@ def written(root: Path, bits: Bits, count: int | None, layout: ArrayLayout) -> N
     writer.write_root(root, {"train": record, "validation": record}, records, layout)
 
 
-def test_what_verify_and_open_refuse(tmp_path: Path) -> None:
+def test_invalid_masks_are_refused_by_verify_and_open(tmp_path: Path) -> None:
     layout = ArrayLayout.create(2, 32)
     bits = np.arange(20) % 3 == 0
     written(tmp_path / "good", bits, int(bits.sum()), layout)
@@ -261,7 +261,7 @@ def test_what_verify_and_open_refuse(tmp_path: Path) -> None:
         flat_tokens.open(tmp_path / "good")
 
 
-def test_what_writers_refuse(tmp_path: Path) -> None:
+def test_writers_refuse_wrong_masks(tmp_path: Path) -> None:
     layout = ArrayLayout.create(2, 32)
     with pytest.raises(ArgumentError):
         writer.create_split(tmp_path, "train", 8, 3, 8, ArrayLayout.create(2, 12), has_mask=True)
@@ -300,7 +300,7 @@ def test_adapters(tmp_path: Path) -> None:
         assert (labels != IGNORED_LABEL).any()
 
 
-def test_head_shows_what_is_learned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_shows_the_trained_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bits = [False, True, True, False, True, False, False, False]
     mask = {"train": bits, "validation": [True]}
     write_dataset(tmp_path / "d", [[5, 6, 7, 8, 9], [1, 2, 3]], [[4]], LAYOUTS["zstd"], mask)

@@ -27,7 +27,7 @@ def arrays(make_dataset: Any) -> list[Any]:
     return found
 
 
-def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
+def test_shares_are_exact_over_a_span(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [1, 2, 5], 4, 8, streams=1, **OPTIONS)
     chosen = np.concatenate([mixture.draws(step)[0] for step in range(PERIOD // 8)])
     assert np.bincount(chosen).tolist() == [512, 1024, 2560]

@@ -218,7 +218,7 @@ def test_threads_read_at_once(pair: Pair) -> None:
         assert all(threads.map(read, range(8)))
 
 
-def test_what_is_not_finished_is_not_opened(make_dataset: Any) -> None:
+def test_unfinished_datasets_are_not_opened(make_dataset: Any) -> None:
     root = make_dataset(layout=ArrayLayout.create(3))
     store = copy_dataset(root, new_store())
     store.delete(["manifest.json"])
@@ -269,7 +269,7 @@ def test_an_object_that_is_replaced_while_it_is_read(make_dataset: Any) -> None:
         train.encoded_tokens[4:8]
 
 
-def test_a_manifest_that_tells_no_layout(make_dataset: Any) -> None:
+def test_a_manifest_without_a_layout(make_dataset: Any) -> None:
     root = make_dataset(layout=ArrayLayout.create(3))
     store = copy_dataset(root, new_store())
     manifest = flat_tokens.open(root).manifest
@@ -321,7 +321,7 @@ def test_a_loader_on_a_server(on_server: Any) -> None:
         assert_equal(pool.submit(pickle.loads(pickle.dumps(its)).batch, 7).result(), theirs.batch(7))
 
 
-def test_a_child_of_a_fork_is_told(on_server: Any) -> None:
+def test_a_forked_child_raises_an_error(on_server: Any) -> None:
     """The child would otherwise wait forever for threads that exist only in the parent."""
     _, url, options = on_server
     loader = Loader(flat_tokens.open(url, storage_options=options).train, seq_len=32, batch_size=8)
@@ -383,7 +383,7 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     assert "--storage-option: " in capsys.readouterr().err
 
 
-def test_a_cache_spares_the_second_epoch(written: tuple[Path, CountingStore], tmp_path: Path) -> None:
+def test_a_cache_serves_the_second_epoch(written: tuple[Path, CountingStore], tmp_path: Path) -> None:
     root, store = written
 
     def epoch(dataset: flat_tokens.Dataset) -> list[list[int]]:
@@ -428,7 +428,7 @@ class WaitingStore(CountingStore):
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_a_mask_is_asked_for_beside_the_tokens(tmp_path: Path, packed: bool) -> None:
+def test_a_mask_is_requested_together_with_the_tokens(tmp_path: Path, packed: bool) -> None:
     given = sequences(1, 300)
     rng = random.Random(5)
     trained = {"train": [rng.random() < 0.5 for ids in given for _ in ids], "validation": []}

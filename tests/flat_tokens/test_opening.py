@@ -48,7 +48,7 @@ def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> No
 
 
 def test_the_tokenizer_that_was_converted_with_is_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
-    """Hugging Face rewrites the dataset's own file, which was then rejected as another tokenizer."""
+    """The dataset stores its own tokenizer.json, so the original Hugging Face files were rejected."""
     root, given = make_dataset(), tmp_path / "given"
     given.mkdir()
     (given / "vocab.json").write_bytes(b"{}")
@@ -146,7 +146,7 @@ def test_refused_on_opening(make_dataset: Any, case: str) -> None:
 
 @pytest.mark.parametrize("chunk_count", [2**31, 2**32])
 @pytest.mark.parametrize("compressor", [None, {"id": "zstd", "level": 1}], ids=["raw", "zstd"])
-def test_what_opening_takes_does_not_follow_the_claimed_count(
+def test_cost_of_opening_does_not_depend_on_the_claimed_count(
     make_dataset: Any, chunk_count: int, compressor: Any
 ) -> None:
     """2.5 * 10^9 Zarr chunks of one element took 2.4 GB, and 2^40 gave a MemoryError."""
@@ -173,7 +173,7 @@ def _chunk_of(value: int, compressor: Any) -> bytes:
     return chain.encode(np.array([value], dtype="<u8"))
 
 
-def test_json_of_nothing_but_lists_is_refused(tmp_path: Path) -> None:
+def test_json_of_nested_lists_only_is_refused(tmp_path: Path) -> None:
     """Parsing it takes 25 times its size."""
     path = tmp_path / "tokenizer.json"
     path.write_bytes(b"[" + b"[]," * (2**22) + b"[]]")

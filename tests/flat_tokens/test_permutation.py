@@ -57,7 +57,7 @@ def test_golden_values_never_change() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 1000, 2**31, 2**40 + 1, 2**62 - 1, 2**62])
-def test_numpy_gives_what_is_built(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_equals_the_native_core(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("flat_tokens._core")
     generator = np.random.default_rng(size)
     positions = generator.integers(0, size, (3, 4, 50))

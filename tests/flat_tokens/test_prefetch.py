@@ -63,7 +63,7 @@ def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_se
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_pass_let_go_as_the_interpreter_ends_says_nothing(make_dataset: Any, random_sequences: Any) -> None:
+def test_a_pass_dropped_at_interpreter_exit_is_silent(make_dataset: Any, random_sequences: Any) -> None:
     """A library may keep the iterator, as jax keeps the objects of compiled functions. Modules are cleared before it
     is deleted.
     """

@@ -127,7 +127,7 @@ def test_an_empty_split_has_no_highest_bar(with_entries: Callable[..., flat_toke
     assert text.count("the highest bar is") == 2  # of lengths and of bytes, for train only
 
 
-def test_special_tokens_are_no_bytes_of_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
+def test_special_tokens_have_no_bytes_of_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     dataset = with_entries([b"the", b"m"], [[0, 1, 2], [1, 2]], special=b"<|endoftext|>")
     text = Parsed(report_html(dataset)).text
     assert "bytes of text per token1.67" in text  # (3 + 1 + 1) / 3
@@ -151,7 +151,7 @@ def test_hostile_entries_stay_text(with_entries: Callable[..., flat_tokens.Datas
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", page)
 
 
-def test_the_page_needs_nothing_beside_it(make_dataset: Callable[..., Path]) -> None:
+def test_the_page_is_standalone(make_dataset: Callable[..., Path]) -> None:
     dataset = flat_tokens.open(make_dataset(validation=[[3, 28]]))
     page = report_html(dataset)
     assert not re.search(r"https?:|url\(|@import", page)
@@ -163,7 +163,7 @@ def test_the_page_needs_nothing_beside_it(make_dataset: Callable[..., Path]) -> 
     assert 'name="viewport"' in page
 
 
-def test_ids_are_shown_where_there_is_no_tokenizer(make_dataset: Callable[..., Path]) -> None:
+def test_ids_are_shown_without_a_tokenizer(make_dataset: Callable[..., Path]) -> None:
     path = make_dataset([[7, 2**31 - 1]])
     (path / "manifest.json").unlink()
     (path / "tokenizer.json").unlink()
@@ -172,13 +172,13 @@ def test_ids_are_shown_where_there_is_no_tokenizer(make_dataset: Callable[..., P
     assert '<i title="id 2147483647">2147483647</i>' in page
 
 
-def test_an_id_without_an_entry_is_told(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
+def test_an_id_without_an_entry_is_reported(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     page = report_html(with_entries([b"a"], [[0, 5]]))
     assert "token 1: id 5, not in the vocabulary" in page
 
 
 @pytest.mark.parametrize("train", [[], [[1]]], ids=["empty", "one token"])
-def test_datasets_of_next_to_nothing(train: Any, make_dataset: Callable[..., Path]) -> None:
+def test_tiny_datasets(train: Any, make_dataset: Callable[..., Path]) -> None:
     Parsed(report_html(flat_tokens.open(make_dataset(train))))
 
 
@@ -207,7 +207,7 @@ def test_the_command_writes_a_page(
     assert capsys.readouterr().out.startswith("<!doctype html>")
 
 
-def test_the_command_refuses_what_is_no_report(
+def test_the_command_refuses_other_outputs(
     make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, mine = make_dataset(), tmp_path / "mine.html"
@@ -222,7 +222,7 @@ def test_the_command_refuses_what_is_no_report(
     "output",
     ["{d}/report.html", "{d}/train/x.html", "{d}/..", "{d}/no/x.html"],
 )
-def test_places_that_cannot_take_a_report(
+def test_paths_that_cannot_hold_a_report(
     output: str, make_dataset: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = make_dataset()

@@ -46,7 +46,7 @@ def test_rows_are_shifted_and_flagged(cut: Any, dtype: str, length: int) -> None
 @pytest.mark.parametrize("cut", [cut_labels_with_numpy, core.cut_labels], ids=["numpy", "core"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 255, 256, 257, 511, 512, 513, 1000])
-def test_labels_are_the_ids_but_at_starts(cut: Any, dtype: str, length: int) -> None:
+def test_labels_are_the_ids_except_at_starts(cut: Any, dtype: str, length: int) -> None:
     generator = np.random.default_rng(length)
     encoded = generator.integers(0, 2**32, 3000).astype(np.uint32)
     firsts = np.concatenate([[0], generator.integers(0, 3000 - length + 1, 9), [3000 - length, 0]])
@@ -65,7 +65,7 @@ def test_core_makes_no_labels_of_16_bits() -> None:
         core.cut_labels(np.zeros(8, np.uint32), np.array([1]), 4, -100, *outputs)
 
 
-def test_a_label_cut_fills_labels_in_place_of_inputs() -> None:
+def test_a_label_cut_fills_labels_instead_of_inputs() -> None:
     cut = RowCut(4, np.dtype(np.int64), is_labelled=True)
     encoded = np.array([3, 4, 7, 8, 10, 13, 14, 16], dtype=np.uint32)
     batch = cut.batch(encoded, np.array([0, 4]))

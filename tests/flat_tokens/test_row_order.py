@@ -68,7 +68,7 @@ def test_without_shuffling_the_order_is_the_datasets() -> None:
     assert epoch_rows(order, 0).ravel().tolist() == list(range(96))
 
 
-def test_places_in_two_epochs_have_no_relation() -> None:
+def test_positions_in_two_epochs_are_unrelated() -> None:
     order = order_of(2**14, 64, 8, 64, 32, 1)
     places = [np.argsort(epoch_rows(order, epoch).ravel()) for epoch in (0, 1)]
     assert abs(np.corrcoef(*places)[0, 1]) < 0.05
@@ -121,7 +121,7 @@ def test_lanes_hold_half_of_their_windows() -> None:
         assert 0.4 < left < 0.6
 
 
-def test_the_rest_of_a_window_is_what_its_lane_draws_next() -> None:
+def test_a_lane_draws_the_rest_of_its_window_next() -> None:
     for arguments in ((2011, 60, 4, 16, 40, 9), (600, 8, 8, 3, 40, 9), (99, 1, 1, 16, 40, 9)):
         order = order_of(*arguments)
         for draw in (0, 1, order.draws // 2, order.draws - 1):

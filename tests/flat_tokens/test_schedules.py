@@ -63,7 +63,7 @@ def test_weights_change_at_their_steps(arrays: list[Any], monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("step", [1, 5, 9, 10, 11])
-def test_an_entry_behind_a_step_changes_nothing_before_it(arrays: list[Any], step: int) -> None:
+def test_a_later_entry_changes_no_earlier_step(arrays: list[Any], step: int) -> None:
     before = Mixture(arrays, [(0, [1, 1, 1]), (10, [1, 2, 3])], 4, 8, 3, **OPTIONS)
     entries = [(0, [1, 1, 1]), (10, [1, 2, 3])][: 1 + (step > 10)]
     after = Mixture(arrays, [*entries, (step, [3, 1, 1])], 4, 8, 3, **OPTIONS)
@@ -149,7 +149,7 @@ def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
 
 
 @pytest.mark.parametrize(("batch_size", "shuffle_blocks"), [(16, 64), (12, 4)])
-def test_weights_behind_the_step_decided_on_windows(
+def test_later_weights_changed_earlier_windows(
     arrays: list[Any], batch_size: int, shuffle_blocks: int
 ) -> None:
     """Later entries of a schedule changed the windows and the number of streams. The order of earlier steps changed

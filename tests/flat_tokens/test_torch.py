@@ -140,7 +140,7 @@ def test_block_masks(count: int, block_size: int) -> None:
         assert np.array_equal(evaluated, dense[row])
 
 
-def test_attention_by_blocks_is_that_by_the_dense_mask(train: Any) -> None:
+def test_block_attention_equals_dense_mask_attention(train: Any) -> None:
     import torch
     from torch.nn.attention.flex_attention import flex_attention
 

@@ -76,7 +76,7 @@ LIES: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_metadata_that_say_something_else(sound: Path, lie: str) -> None:
+def test_contradictory_metadata(sound: Path, lie: str) -> None:
     harm, where = LIES[lie]
     harm(sound)
     its = found(on_store(sound))
@@ -94,7 +94,7 @@ def test_a_manifest_of_another_layout_than_the_arrays(sound: Path) -> None:
     assert "train/encoded_tokens: " in found(on_store(sound))
 
 
-def test_what_changes_while_it_is_verified(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_changed_during_verification(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = on_store(sound)
     key = "train/encoded_tokens/c/0"
 

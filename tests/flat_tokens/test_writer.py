@@ -197,7 +197,7 @@ def test_both_splits_are_needed(tmp_path: Path) -> None:
         writer.write_root(tmp_path, {"train": SplitRecord(0, 0, 0)}, [], ArrayLayout())
 
 
-def test_compressor_metadata_is_what_old_readers_know() -> None:
+def test_compressor_metadata_suits_old_readers() -> None:
     """zarr 2.16 with numcodecs 0.12 and tensorstore 0.1.86 reject "checksum"; the frame has one anyway."""
     files = written_metadata.array_files(ArrayLayout(), np.dtype("<u4"), 8, 4, 4)
     assert json.loads(files[".zarray"])["compressor"] == {"id": "zstd", "level": 1}

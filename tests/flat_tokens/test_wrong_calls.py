@@ -279,7 +279,7 @@ def dataset(make_dataset: Any) -> Any:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_is_told_in_one_line(call: Call, dataset: Any) -> None:
+def test_is_reported_in_one_line(call: Call, dataset: Any) -> None:
     with pytest.raises(FlatTokensError) as caught:
         call(dataset)
     message = str(caught.value)
@@ -288,7 +288,7 @@ def test_is_told_in_one_line(call: Call, dataset: Any) -> None:
     assert "\n" not in message
 
 
-def test_what_python_expects_of_them(dataset: Any) -> None:
+def test_iteration_and_membership(dataset: Any) -> None:
     """An index out of range ends iteration, and an unknown split is not a key of the mapping."""
     with pytest.raises(IndexError):
         dataset.train.sequence(40)

@@ -97,7 +97,7 @@ def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pyte
 original = transitions.Transitions.over
 
 
-def test_a_header_of_npy_that_is_no_python(tmp_path: Path) -> None:
+def test_an_npy_header_that_is_not_python(tmp_path: Path) -> None:
     text = b"{'descr': '<u2', (\n"
     (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text)
     with pytest.raises(DatasetError):

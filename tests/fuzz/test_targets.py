@@ -100,7 +100,7 @@ READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_a_reader_must_not_do_is_told(name: str) -> None:
+def test_forbidden_actions_are_reported(name: str) -> None:
     read, expected = READERS[name]
     errors = (DatasetError,)
     target = Target(name, lambda _, folder: folder, read, errors, base_bytes=1 << 28, base_seconds=0.3)
@@ -128,7 +128,7 @@ def test_after_a_child_that_ended_the_others_are_run() -> None:
     assert tally.executions == {"ends at times": 20}
 
 
-def test_a_link_that_is_followed_is_told() -> None:
+def test_a_followed_link_is_reported() -> None:
     target = Target("link", TARGETS["dataset: link"].make, lambda _: None, must_refuse=True)
     assert [finding.what for finding in run(target).findings] == ["a result of what must be refused"]
 

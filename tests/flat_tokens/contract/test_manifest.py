@@ -122,7 +122,7 @@ def test_holes_are_not_held_in_memory(root: Path, name: str, is_stated: bool) ->
         tracemalloc.stop()
 
 
-def test_sources_that_nobody_needs_take_no_memory(tmp_path: Path) -> None:
+def test_unused_sources_take_no_memory(tmp_path: Path) -> None:
     sources = ({"path": f"{number}.txt", "train_sequences": 0} for number in range(50_000))
     write_dataset(tmp_path / "d", [], [], ArrayLayout(), sources=sources)  # type: ignore[arg-type]
     flat_tokens.open(tmp_path / "d").sources(1)

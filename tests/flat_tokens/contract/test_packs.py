@@ -143,7 +143,7 @@ def test_the_example_of_the_page(array: Any) -> None:
 @pytest.mark.parametrize("max_packs", [None, 1, 7])
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
 @pytest.mark.parametrize("max_seq_len", [9, 10, 33, 1000])
-def test_packs_are_those_of_the_naive_packer(
+def test_packs_equal_the_naive_packer(
     max_seq_len: int, split: bool, max_packs: int | None, array: Any, random_sequences: Any
 ) -> None:
     sequences = random_sequences(max_seq_len, 120, longest=40 if split else 9)
@@ -319,7 +319,7 @@ def test_batches_copies_threads_and_orders(options: Any, array: Any, random_sequ
 
 
 @pytest.mark.parametrize("options", STRATEGIES, ids=str)
-def test_no_sequences_are_no_packs(array: Any, options: Any) -> None:
+def test_no_sequences_give_no_packs(array: Any, options: Any) -> None:
     packed = PackedSequences(array([]), 6, **options)
     assert (len(packed), list(packed), packed.report.pack_count) == (0, [], 0)
     assert packed.report.padded_fraction == 0

@@ -91,7 +91,7 @@ def test_a_folder_is_removed(tmp_path: Path, layout: ArrayLayout) -> None:
 
 
 @every_layout
-def test_a_copy_in_its_place_is_the_same(tmp_path: Path, layout: ArrayLayout) -> None:
+def test_an_equal_copy_is_accepted(tmp_path: Path, layout: ArrayLayout) -> None:
     dataset = flat_tokens.open(write(tmp_path / "a", OLD, layout))
     shutil.copytree(dataset.path, tmp_path / "b")
     replace(tmp_path / "a", tmp_path / "b")

@@ -72,7 +72,7 @@ def test_any_damage_to_any_file_is_found(drawn: Drawn, rng: random.Random) -> No
 
 @given(datasets(formats=(3,)), st.randoms(use_true_random=False))
 @examples(0.5)
-def test_a_store_reports_what_a_folder_does(drawn: Drawn, rng: random.Random) -> None:
+def test_a_store_reports_the_same_as_a_folder(drawn: Drawn, rng: random.Random) -> None:
     pytest.importorskip("obstore", reason="obstore is not installed")
     with TemporaryDirectory() as folder:
         root = Path(folder, "d")

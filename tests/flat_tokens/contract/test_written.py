@@ -34,7 +34,7 @@ from tokenmill.stores import AlreadyThere
 
 
 @given(datasets())
-def test_zarr_reads_what_the_format_asks_for(drawn: Drawn) -> None:
+def test_zarr_reads_the_arrays_of_the_format(drawn: Drawn) -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder, "d")
         drawn.write(root)
@@ -175,7 +175,7 @@ def test_objects_of_others_stay_after_an_error() -> None:
     assert bytes(store.read("manifest.json")) == bytes(store.read("other/data")) == b"theirs"
 
 
-def test_a_closed_writer_takes_no_tokens(tmp_path: Path) -> None:
+def test_a_closed_writer_rejects_tokens(tmp_path: Path) -> None:
     with flat_tokens.Writer(tmp_path / "d") as writer:
         writer.add("train", [1])
         writer.close()
@@ -246,7 +246,7 @@ def test_memory_is_bounded_by_the_layout(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_verification_finds_what_the_disk_lost(tmp_path: Path) -> None:
+def test_verification_finds_lost_writes(tmp_path: Path) -> None:
     """A file that changes before the context exits."""
     writer = flat_tokens.Writer(tmp_path / "d", layout=flat_tokens.ArrayLayout.create(2, 8))
     writer.add("train", range(20))
