@@ -366,7 +366,7 @@ def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
     }
 
 
-def test_tables_that_lead_out_of_others_are_refused() -> None:
+def test_tables_with_targets_out_of_range_are_refused() -> None:
     def tables_by(pattern: str) -> Tables:
         return table_phases_of((Split(pattern, "oniguruma"),)).tables[0]
 

@@ -149,7 +149,7 @@ def test_an_error_handler_is_a_name(tokenizer, errors):
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "message"),
     [
         ("1 2", "^ids: .*'1 2'"),
         (5, "^ids: .*int"),
@@ -160,10 +160,10 @@ def test_an_error_handler_is_a_name(tokenizer, errors):
         (np.array([True]), r"^ids\[0\]: "),
     ],
 )
-def test_invalid_ids_are_reported(tokenizer, ids, said):
-    with pytest.raises(BadArgument, match=said):
+def test_invalid_ids_are_reported(tokenizer, ids, message):
+    with pytest.raises(BadArgument, match=message):
         tokenizer.decode(ids)
-    with pytest.raises(BadArgument, match=said):
+    with pytest.raises(BadArgument, match=message):
         tokenizer.decode_batch([[1], ids])
 
 
@@ -181,7 +181,7 @@ def test_texts_are_a_list(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda it: it.encode_documents(["a", "b"]), "^text: .*list.*encode_batch"),
         (lambda it: it.encode_documents("a"), r"^text: .*str.*text\.encode\(\)"),
@@ -206,6 +206,6 @@ def test_texts_are_a_list(tokenizer):
         (lambda it: it.token_to_id(5), "^token: .*5"),
     ],
 )
-def test_errors_name_a_fix(tokenizer, call, said):
-    with pytest.raises((BadArgument, TypeError), match=said):
+def test_errors_name_a_fix(tokenizer, call, message):
+    with pytest.raises((BadArgument, TypeError), match=message):
         call(tokenizer)

@@ -65,7 +65,7 @@ def test_patterns_of_rank_files(words: list[str], here: Path) -> None:
     assert main(["compare", *words, "--output", "c.html"]) == 0
 
 
-def test_what_is_refused_is_told_in_a_line(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_one_line(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("clip.json").write_text(text_vocabulary("clip"))
     for words, message in [
         (["a.json", "no.json"], "no.json"),

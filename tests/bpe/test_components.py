@@ -215,7 +215,7 @@ def test_scripts_of_all_characters_are_theirs() -> None:
     assert ours(found, text) == theirs(expected, text)
 
 
-def test_what_metaspace_puts_behind_byte_level_must_be_a_byte() -> None:
+def test_metaspace_after_byte_level_is_refused() -> None:
     items = [{"type": "ByteLevel"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}]
     with pytest.raises(UnsupportedTokenizer):
         pretokenizer_from_json({"type": "Sequence", "pretokenizers": items})

@@ -126,10 +126,10 @@ def test_a_conversion_makes_the_same_documents(tmp_path: Path, capfd: pytest.Cap
     converted = sum(len(np.asarray(split.seq_starts)) - 1 for split in (dataset.train, dataset.validation))
     command = ["count", str(tmp_path / "in.txt"), "--separator", r"\n\n", "--on-error", "skip"]
     assert main([*command, "--output", str(tmp_path / "out.counts")]) == 0
-    said = capfd.readouterr().err
+    stderr = capfd.readouterr().err
     good = [document for document in documents if document.decode(errors="replace").encode() == document]
     assert len(documents) - len(good) > 1
-    assert f"skipped {len(documents) - len(good)} bad records" in said
+    assert f"skipped {len(documents) - len(good)} bad records" in stderr
     assert converted == sum(map(bool, good)) > 1
     # `train` counts the same.
     assert main(["train", *command[1:], "--vocab-size", "258", "--output", str(tmp_path / "a.json")]) == 0
@@ -162,7 +162,7 @@ def test_a_sample(tmp_path: Path) -> None:
 
 def test_separators_that_can_not_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in.txt").write_text("text")
-    for separator, said in (
+    for separator, message in (
         ("", "--separator: "),
         (r"\q", "--separator: "),
         ("x" * 4097, "4096"),
@@ -172,6 +172,6 @@ def test_separators_that_can_not_be(tmp_path: Path, capfd: pytest.CaptureFixture
             code = main([*command, separator])
         except SystemExit as error:
             code = int(error.code or 0)
-        assert (code, said in capfd.readouterr().err) == (2, True)
+        assert (code, message in capfd.readouterr().err) == (2, True)
     with pytest.raises(BadArgument, match="U\\+FFFD"):
         count_pretokens([b"a"], separator="\ufffd", invalid="replace")

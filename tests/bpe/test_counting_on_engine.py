@@ -139,26 +139,26 @@ def test_one_compressed_file(
     (tmp_path / name).write_bytes(gzip.compress(separator.join(texts).encode()))
     more: dict[str, Any] = {"pattern": pattern, "on_error": "skip", "progress": Notes()}
     expected = on_one_machine([tmp_path / name], tmp_path / "one", tokens, **more)
-    told = more["progress"].told
+    expected_notes = more["progress"].notes
     with ThreadPoolExecutor(4) as pool:
         more |= {"executor": pool, "workers": 4, "progress": Notes()}
         count_files([tmp_path / name], tmp_path / "out", tokens, **more)
     assert (tmp_path / "out").read_bytes() == expected
-    assert more["progress"].told == told
+    assert more["progress"].notes == expected_notes
 
 
 class Notes:
     """Record the progress reports."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notes: list[str] = []
 
     def begin(self, phase: str, total: int | None, unit: str) -> None: ...
 
     def update(self, done: int) -> None: ...
 
     def note(self, text: str) -> None:
-        self.told.append(text)
+        self.notes.append(text)
 
 
 class KillsAWorker:
@@ -280,11 +280,11 @@ def test_counts_files_are_added_and_an_output_is_an_object(tmp_path: Path) -> No
 def test_bad_text_and_records(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"word " * 5000 + b"\xff" + b" word" * 5000)
     (tmp_path / "bad.jsonl").write_bytes(b'{"text": "a"}\n' * 500 + b'{"text": 5}\n')
-    for name, error, said in (
+    for name, error, message in (
         ("bad.txt", InvalidText, r"bad\.txt.*25000"),
         ("bad.jsonl", BadInput, r"bad\.jsonl: line"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             count_files([tmp_path / name], tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000)
     notes = Notes()
     more: dict[str, Any] = {"on_error": "skip", "invalid": "replace"}
@@ -294,9 +294,9 @@ def test_bad_text_and_records(corpus: Path, tmp_path: Path) -> None:
         inputs, tmp_path / "out", executor=InlineEngine(), text_chunk_bytes=3000, progress=notes, **more
     )
     assert (tmp_path / "out").read_bytes() == expected
-    assert len(notes.told) == 2
-    assert "U+FFFD" in notes.told[0]
-    assert f"first in {tmp_path / 'bad.jsonl'} at byte 7000" in notes.told[1]
+    assert len(notes.notes) == 2
+    assert "U+FFFD" in notes.notes[0]
+    assert f"first in {tmp_path / 'bad.jsonl'} at byte 7000" in notes.notes[1]
     assert not list(tmp_path.glob(".bpe*"))
 
 
@@ -315,7 +315,7 @@ def test_an_input_that_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["--workers", "2"], "--workers: "),
         (["--scratch", "x"], "--scratch: "),
@@ -334,13 +334,13 @@ def test_an_input_that_changes(tmp_path: Path) -> None:
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
 def test_options_that_do_not_go_together(
-    more: list[str], said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    more: list[str], message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "in.txt").write_text("text")
     code = main(["count", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out"), "--quiet", *more])
     error = capfd.readouterr().err
-    assert code == (4 if said == "none: " else 2)
-    assert (error.count("\n"), said in error) == (1, True), error
+    assert code == (4 if message == "none: " else 2)
+    assert (error.count("\n"), message in error) == (1, True), error
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
@@ -370,10 +370,10 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(number: int, tmp_path: Path) -> N
         assert time.monotonic() < stop
         time.sleep(0.005)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, message = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert said.startswith("tokenmill: error: interrupted")
-    assert said.count("\n") == 1
+    assert message.startswith("tokenmill: error: interrupted")
+    assert message.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 

@@ -141,7 +141,7 @@ def test_swapped_blocks_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ids=str,
 )
 @pytest.mark.parametrize("block", [1, 2], ids=["blocks", "within"])
-def test_what_does_not_ascend_is_found(
+def test_unsorted_pretokens_are_refused(
     order: list[bytes], block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts_writer, "BLOCK_PRETOKENS", block)

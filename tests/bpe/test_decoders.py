@@ -66,6 +66,6 @@ def test_the_core_does_some_of_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["<0x41x", "xxx41>", "<0x4g>", "<0x41>>", "<0x4>", "<0xé1>"])
-def test_what_names_no_byte(text: str) -> None:
+def test_entries_that_name_no_byte(text: str) -> None:
     assert byte_of(text) is None
     assert byte_of("<0x41>") == 0x41

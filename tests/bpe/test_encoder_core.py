@@ -167,7 +167,7 @@ def test_the_cache_takes_its_whole_share_and_no_more() -> None:
     assert all(3 << 20 < size <= 4 << 20 for size in bytes_used)
 
 
-def test_calls_from_several_threads_at_once() -> None:
+def test_concurrent_calls() -> None:
     encoder = core("ranks", cache_bytes=4 << 20)
     texts = [text_of(seed, 200) for seed in range(8)]
     want = [core("ranks").encode(text) for text in texts]

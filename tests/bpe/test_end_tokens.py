@@ -37,7 +37,7 @@ def test_an_entry_is_named_by_its_text_or_its_id(listed: Listed) -> None:
 
 
 @pytest.mark.parametrize("token", ["<eos>", "", "-1", "9" * 5000, 10**9, -1, "１"])
-def test_what_the_tokenizer_does_not_have_is_refused(token: str | int, listed: Listed) -> None:
+def test_missing_tokens_are_refused(token: str | int, listed: Listed) -> None:
     tokenizer = listed(special_tokens=[END])
     with pytest.raises(BadArgument, match="--append-token"):
         end_tokens(tokenizer, None, token)
@@ -78,6 +78,6 @@ def test_encode_puts_them_around_the_ids(
     assert main([*command, str(tmp_path / "empty")]) == 0
     assert capfd.readouterr().out == ""
     assert main([*command[:-1], "<eos>", str(tmp_path / "text")]) == 2
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("tokenmill: error: --append-token: ")
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("tokenmill: error: --append-token: ")

@@ -166,7 +166,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_named(name: str, listed: Any) -> None:
+def test_faults_are_named(name: str, listed: Any) -> None:
     change, message = WRONG[name]
     data = change(json.loads(listed().canonical_json))
     if message is None:

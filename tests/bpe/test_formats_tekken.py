@@ -104,7 +104,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("apply", "message"), WRONG, ids=[message[:40] for _, message in WRONG])
-def test_what_is_wrong_is_named(apply: Any, message: str, document: dict[str, Any]) -> None:
+def test_faults_are_named(apply: Any, message: str, document: dict[str, Any]) -> None:
     apply(document)
     with pytest.raises(BadTokenizer, match=re.escape(message)):
         tekken.read(json.dumps(document).encode())

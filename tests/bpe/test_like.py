@@ -133,7 +133,7 @@ def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path:
         ({"like": "gpt-2", "pattern": "gpt2"}, "^like: .*pattern"),
     ],
 )
-def test_what_is_like_nothing_is_refused(arguments: dict[str, Any], message: str) -> None:
+def test_unknown_presets_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(BadArgument, match=message):
         train([b"ab"], 300, **arguments)
 

@@ -11,8 +11,8 @@ from bpe.pretoken_counts.sources import FileRange, total_bytes
 
 
 def test_available_memory_is_what_linux_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "MemTotal:       24000000 kB\nMemFree:  1 kB\nMemAvailable:   7000 kB\nBuffers: 3 kB\n"
-    monkeypatch.setattr(Path, "read_text", lambda path: told if str(path) == "/proc/meminfo" else "")
+    meminfo = "MemTotal:       24000000 kB\nMemFree:  1 kB\nMemAvailable:   7000 kB\nBuffers: 3 kB\n"
+    monkeypatch.setattr(Path, "read_text", lambda path: meminfo if str(path) == "/proc/meminfo" else "")
     assert memory._machine_bytes() == 7000 * 1024
 
 

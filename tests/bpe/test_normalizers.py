@@ -261,11 +261,20 @@ def test_a_mark_is_found_anywhere_in_ascii() -> None:
 
 
 @pytest.mark.parametrize("name", ["NFC", "NFD", "NFKC", "NFKD"])
-def test_what_changes_is_found_wherever_it_stands(name: str, variant: str) -> None:
-    for beside in ("a", "\u0437", "\u5b57", "\u3057", "\u0915", "\u0915\u094d", "\U00020000", "\U0001d15e"):
+def test_changed_characters_are_found_at_any_offset(name: str, variant: str) -> None:
+    for neighbour in (
+        "a",
+        "\u0437",
+        "\u5b57",
+        "\u3057",
+        "\u0915",
+        "\u0915\u094d",
+        "\U00020000",
+        "\U0001d15e",
+    ):
         for changed in ("\u0301", "\u0344", "\u0958", "\u3099", "\uf900", "\U0001d160"):
             for before in (*range(33), *range(55, 70), *range(125, 133)):
-                check(name, f"{beside * before}{changed}{beside * (before % 7)}")
+                check(name, f"{neighbour * before}{changed}{neighbour * (before % 7)}")
 
 
 def test_text_that_stays_is_not_copied() -> None:
@@ -321,7 +330,7 @@ def test_marks_of_every_class_in_order() -> None:
         ({"type": "BertNormalizer", "clean_text": 1}, UnsupportedTokenizer, "normalizer.clean_text: "),
     ],
 )  # fmt: skip
-def test_what_is_not_sound_is_named(value: object, error: type[Exception], named: str) -> None:
+def test_invalid_normalizers_are_named(value: object, error: type[Exception], named: str) -> None:
     with pytest.raises(error, match=named):
         normalizer_from_json(value)
 

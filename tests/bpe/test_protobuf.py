@@ -15,6 +15,6 @@ def test_numbers_of_any_length(value: int) -> None:
     assert read == [(1, VARINT, value), (16, VARINT, value), (2, BYTES, bytes(value % 300))]
 
 
-def test_a_charsmap_behind_the_name_of_a_denormalizer_is_seen() -> None:
+def test_a_charsmap_named_as_denormalizer_is_read() -> None:
     for fields_of, denormalizes in ((b"", False), (bytes_field(2, b"x"), True), (bytes_field(2, b""), False)):
         assert read_model(bytes_field(5, bytes_field(1, b"name") + fields_of)).denormalizes == denormalizes

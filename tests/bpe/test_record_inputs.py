@@ -63,8 +63,8 @@ def test_a_sample_reports_its_bytes(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "in.jsonl"
     path.write_bytes(json_lines(documents_of(3, count=400)))
     assert main(["count", str(path), "--sample-bytes", "9k", "--output", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().err
-    assert said.split("sampled ")[1].split(" of ")[0] == said.split("counting: ")[1].split(",")[0]
+    stderr = capsys.readouterr().err
+    assert stderr.split("sampled ")[1].split(" of ")[0] == stderr.split("counting: ")[1].split(",")[0]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -28,11 +28,11 @@ def numbered_documents(path: Path, count: int, first: int = 0) -> list[str]:
     return documents
 
 
-def taken(stretches: list[object]) -> list[bytes]:
+def taken(ranges: list[object]) -> list[bytes]:
     texts = []
-    for stretch in stretches:
-        assert isinstance(stretch, FileRange)
-        texts.append(stretch.path.read_bytes()[stretch.start : stretch.stop])
+    for range_ in ranges:
+        assert isinstance(range_, FileRange)
+        texts.append(range_.path.read_bytes()[range_.start : range_.stop])
     return texts
 
 
@@ -50,8 +50,8 @@ def test_whole_documents_without_repetition(
     paths[2].write_bytes(b"")
     every = numbered_documents(paths[0], 2000) + numbered_documents(paths[1], 500, 2000)
     size = sum(path.stat().st_size for path in paths)
-    stretches, words = sampled([paths[2], *paths], size // 10, seed, CountingOptions([END]))
-    documents = [text for part in taken(stretches) for text in part.decode().split(END) if text]
+    ranges, words = sampled([paths[2], *paths], size // 10, seed, CountingOptions([END]))
+    documents = [text for part in taken(ranges) for text in part.decode().split(END) if text]
     assert set(documents) <= set(every)
     assert len(set(documents)) == len(documents)
     share = sum(map(len, documents)) / sum(map(len, every))
@@ -62,8 +62,8 @@ def test_whole_documents_without_repetition(
         rf"sampled \d+\.\d kB of \d+\.\d kB \([\d.]+ %\): documents at \d+ places in 2 of 4 files, seed {seed}",
         words,
     )
-    assert sampled([paths[2], *paths], size // 10, seed, CountingOptions([END])) == (stretches, words)
-    assert sampled([paths[2], *paths], size // 10, seed + 1, CountingOptions([END]))[0] != stretches
+    assert sampled([paths[2], *paths], size // 10, seed, CountingOptions([END])) == (ranges, words)
+    assert sampled([paths[2], *paths], size // 10, seed + 1, CountingOptions([END]))[0] != ranges
 
 
 @pytest.mark.parametrize("separators", [[END], [END, "<s>"], ["<s>", END]], ids=len)
@@ -100,11 +100,11 @@ def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text)
     for seed in range(9):
         try:
-            stretches, _ = sampled([tmp_path / "a"], 1, seed, CountingOptions([END]))
+            ranges, _ = sampled([tmp_path / "a"], 1, seed, CountingOptions([END]))
         except BadArgument as error:
             assert str(error).startswith("sample_bytes: ")  # noqa: PT017
         else:
-            assert stretches
+            assert ranges
     if text.startswith("日"):
         with pytest.raises(BadArgument, match="sample_bytes"):
             sampled([tmp_path / "a"], 1, 0, CountingOptions([END]))
@@ -114,8 +114,8 @@ def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
 def test_lines_are_documents(tmp_path: Path) -> None:
     lines = [f"line {place} " + "x" * (place % 50) for place in range(3000)]
     (tmp_path / "a").write_text("\n".join(lines) + "\n")
-    stretches, words = sampled([tmp_path / "a"], 5000, 0, CountingOptions([]))
-    got = [line for part in taken(stretches) for line in part.decode().split("\n") if line]
+    ranges, words = sampled([tmp_path / "a"], 5000, 0, CountingOptions([]))
+    got = [line for part in taken(ranges) for line in part.decode().split("\n") if line]
     assert set(got) <= set(lines)
     assert ": lines at " in words
 
@@ -130,13 +130,13 @@ def test_long_documents_are_sampled_within(text: str, special_tokens: list[str],
     (tmp_path / "a").write_text(text)
     for share in (0.9, 0.5, 0.05):
         size = len(text.encode())
-        stretches, _ = sampled([tmp_path / "a"], int(size * share), 1, CountingOptions(special_tokens))
-        parts = taken(stretches)
+        ranges, _ = sampled([tmp_path / "a"], int(size * share), 1, CountingOptions(special_tokens))
+        parts = taken(ranges)
         assert 0.8 * share < sum(map(len, parts)) / size < min(1, 1.2 * share)
         assert all(part.decode() for part in parts)  # characters are whole
         if text.startswith("日本語\n"):
             assert set("\n".join(part.decode() for part in parts).split("\n")) <= {"日本語", ""}
-        places = [(stretch.start, stretch.stop) for stretch in stretches if isinstance(stretch, FileRange)]
+        places = [(range_.start, range_.stop) for range_ in ranges if isinstance(range_, FileRange)]
         assert all(stop <= start for (_, stop), (start, _) in pairwise(places))
 
 

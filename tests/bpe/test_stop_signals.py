@@ -13,7 +13,7 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_the_first_one_is_held_and_the_second_is_not(number: signal.Signals, code: int) -> None:
+def test_the_first_signal_is_deferred_and_the_second_is_not(number: signal.Signals, code: int) -> None:
     before = signal.getsignal(number)
     with StopSignals() as signals:
         assert not signals.asked()
@@ -39,7 +39,7 @@ def test_work_that_may_end_at_once_does_and_does_not_begin_after_a_signal() -> N
 
 
 @pytest.mark.parametrize("number", [number for number, _ in SIGNALS])
-def test_one_that_is_ignored_stays_so(number: signal.Signals) -> None:
+def test_an_ignored_signal_stays_ignored(number: signal.Signals) -> None:
     before = signal.signal(number, signal.SIG_IGN)
     try:
         with StopSignals() as signals:

@@ -117,7 +117,7 @@ def test_boundaries_decided_by_distant_later_text(size: int, before: str) -> Non
         assert pieces == [piece for piece in [before, *threes, *rest] if piece]
 
 
-def test_a_piece_longer_than_a_look() -> None:
+def test_a_piece_longer_than_the_lookahead() -> None:
     automaton = two_way([Stage(read_oniguruma.read("a*b|a"))])
     for size in (4_095, 4_096, 4_097, 20_000):
         assert [len(piece) for piece in spans(automaton, b"a" * size + b"bab")] == [size + 1, 2]
@@ -132,7 +132,7 @@ def test_no_input_backtracks() -> None:
 
 
 @pytest.mark.parametrize("behavior", ["Isolated", "Removed"])
-def test_a_text_may_be_cut_where_it_is_said(behavior: Behavior) -> None:
+def test_a_text_may_be_cut_at_the_reported_offsets(behavior: Behavior) -> None:
     rng = random.Random(1)
     automaton = two_way(
         [Stage(read_oniguruma.read(THREES), behavior), Stage(read_oniguruma.read(r" ?\w+|\s+"))]
@@ -148,12 +148,12 @@ def test_a_text_may_be_cut_where_it_is_said(behavior: Behavior) -> None:
     assert found > 300
 
 
-def test_is_made_where_no_bounded_memory_serves() -> None:
+def test_is_used_if_no_bounded_memory_suffices() -> None:
     with pytest.raises(NotBoundedError):
         automaton_of(Transitions([Stage(read_oniguruma.read(THREES))]))
 
 
-def test_tables_that_lead_nowhere_are_refused() -> None:
+def test_tables_with_dangling_targets_are_refused() -> None:
     tables = two_way_tables_of(two_way_of(Transitions([Stage(read_oniguruma.read(THREES))])))
     assert tables.back is not None
     rows, row_of, settled, end = tables.back.rows, tables.back.row_of, tables.back.settled, tables.back.end

@@ -110,7 +110,7 @@ def test_text_that_a_file_removes_is_dropped(listed: Any, huggingface_of: Any) -
         assert again.encode("ab12 c!") == ids
 
 
-def test_saved_it_is_a_file_that_loses_nothing(listed: Any, tmp_path: Path) -> None:
+def test_the_saved_file_loses_no_text(listed: Any, tmp_path: Path) -> None:
     tokenizer: Tokenizer = listed(LETTERS)
     tokenizer.save(tmp_path / "tokenizer.json")
     again = Tokenizer.load(tmp_path / "tokenizer.json")

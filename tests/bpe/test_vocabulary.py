@@ -98,7 +98,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_named(name):
+def test_faults_are_named(name):
     vocab, merges, special_tokens, message = BAD[name]
     with pytest.raises(BadTokenizer, match=re.escape(message)) as caught:
         Tokenizer(vocab, merges, special_tokens)

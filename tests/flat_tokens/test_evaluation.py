@@ -146,7 +146,7 @@ def test_an_empty_split(make_dataset: Any) -> None:
             Loader(source, 4, 2)
 
 
-def test_what_is_refused(make_dataset: Any) -> None:
+def test_errors(make_dataset: Any) -> None:
     train = split(make_dataset, numbered([5] * 24))
     with pytest.raises(ArgumentError):
         Mixture([train], [1], 5, 2, drop_last=False)

@@ -246,7 +246,7 @@ def test_a_separator_token_inside_documents_is_reported(
     assert re.search(r"note: train: token 9 .* 2 times", capsys.readouterr().err)
 
 
-def test_killed_in_the_middle_leaves_nothing_that_reads_as_finished(tmp_path: Path) -> None:
+def test_a_killed_export_never_reads_as_finished(tmp_path: Path) -> None:
     ids = np.arange(3_000_000, dtype=np.uint32) % 50_000
     ids.tofile(tmp_path / "a.bin")
     words = [sys.executable, "-m", "flat_tokens", "import", "a.bin", "--from", "nanogpt", "--dtype", "uint32"]
@@ -264,7 +264,7 @@ def test_killed_in_the_middle_leaves_nothing_that_reads_as_finished(tmp_path: Pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin", "d"]
 
 
-def test_two_at_once_are_one_and_a_refusal(
+def test_the_second_of_two_concurrent_exports_is_refused(
     make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from flat_tokens.exchange.export_dataset import not_an_export
@@ -287,7 +287,7 @@ def test_on_a_network_disk_a_folder_was_left(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "out"]
 
 
-def test_what_a_run_left_that_was_killed_when_it_was_done_stayed(
+def test_leftovers_of_a_run_killed_at_its_end_stayed(
     make_dataset: Callable[..., Path], tmp_path: Path
 ) -> None:
     command = ["export", str(make_dataset()), "--to", "npy", "--output", str(tmp_path / "out")]

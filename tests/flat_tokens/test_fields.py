@@ -52,7 +52,7 @@ def test_other_names() -> None:
     assert made["positions"].tolist() == made["position_ids"].tolist() == [[0, 1, 0, 1], [0, 0, 1, 2]]
 
 
-def test_nothing_is_made_that_is_not_named() -> None:
+def test_only_named_fields_are_made() -> None:
     batch = a_batch()
     for name in NAMES:
         if name not in OF_SEGMENTS:

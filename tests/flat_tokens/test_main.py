@@ -66,9 +66,9 @@ def test_info_of_a_foreign_dataset(make_dataset: Any, capsys: pytest.CaptureFixt
     root = make_dataset(layout=ArrayLayout.create(compression="none"))
     (root / "manifest.json").unlink()
     assert main(["info", str(root)]) == 0
-    told = capsys.readouterr().out
-    assert "manifest: none" in told
-    assert "verify checks" not in told  # there is nothing to compare with
+    printed = capsys.readouterr().out
+    assert "manifest: none" in printed
+    assert "verify checks" not in printed  # there is nothing to compare with
     assert main(["verify", "--workers", "1", str(root)]) == 0
     assert "no manifest, so only the format" in capsys.readouterr().out
 
@@ -167,7 +167,7 @@ def test_usage_errors(
     assert err.count("\n") == 1, "the usage stood above the error"
 
 
-def test_trouble_of_the_machine(
+def test_environment_failures(
     make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_dataset()
@@ -181,9 +181,9 @@ def test_trouble_of_the_machine(
     assert line.startswith("tokenmill: error: a\\nb: ")
     assert line.count("\n") == 1
     assert main(["info", "--debug", str(root)]) == 4
-    told = capsys.readouterr().err
-    assert told.startswith("Traceback")
-    assert told.splitlines()[-1].endswith(line.removeprefix("tokenmill: error: ").rstrip())
+    printed = capsys.readouterr().err
+    assert printed.startswith("Traceback")
+    assert printed.splitlines()[-1].endswith(line.removeprefix("tokenmill: error: ").rstrip())
 
 
 def test_lost_memory(
@@ -337,8 +337,8 @@ def test_info_says_whether_reading_compares_checksums(
     assert main(["info", "--json", str(root)]) == 0
     assert json.loads(capsys.readouterr().out)["splits"]["train"]["checksum"] == checksum
     assert main(["info", str(root)]) == 0
-    told = checksum or "none that reading checks; verify checks the files"
-    assert f"  checksums: {told}\n" in capsys.readouterr().out
+    stated = checksum or "none that reading checks; verify checks the files"
+    assert f"  checksums: {stated}\n" in capsys.readouterr().out
     file = root / "train/encoded_tokens" / ("0" if zarr_format == 2 else "c/0")
     data = bytearray(file.read_bytes())
     data[22 if compression != "none" else 12] ^= 2  # in the tokens

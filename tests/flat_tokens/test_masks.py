@@ -185,7 +185,7 @@ def test_packs(tmp_path: Path) -> None:
         assert np.array_equal(packs[-1].labels, batch.targets[-1])
 
 
-def test_nothing_of_it_without_a_mask(tmp_path: Path) -> None:
+def test_no_mask_fields_without_a_mask(tmp_path: Path) -> None:
     array = all_trained(masked(tmp_path / "d", LAYOUTS["raw"])[0])
     batch = Loader(array, 7, 8, dtype=np.uint16).batch(0)
     assert batch.trained is None

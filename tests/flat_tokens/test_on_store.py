@@ -259,7 +259,7 @@ def test_errors_name_the_object(make_dataset: Any, damage: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_an_object_that_is_replaced_while_it_is_read(make_dataset: Any) -> None:
+def test_an_object_replaced_during_reading(make_dataset: Any) -> None:
     store = copy_dataset(make_dataset(layout=ArrayLayout.create(3, 4, 16)), new_store())
     train = flat_tokens.open(store).train
     train.sequence(0)
@@ -371,10 +371,10 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     wrong = url.replace("d.zarr", "e.zarr")
     assert main(["info", wrong, *given]) == 3
-    told = capsys.readouterr().err
-    assert told.startswith(f"tokenmill: error: {wrong}: ")
-    assert f"{wrong}/manifest.json" in told
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"tokenmill: error: {wrong}: ")
+    assert f"{wrong}/manifest.json" in printed
+    assert printed.count("\n") == 1
     assert main(["verify", wrong.replace(BUCKET, "no-bucket"), *given]) == 3
     assert "s3://no-bucket" in capsys.readouterr().err
     assert main(["info", url.replace("s3:", "s9:")]) == 2

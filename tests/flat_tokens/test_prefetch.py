@@ -51,7 +51,7 @@ def test_an_iterator_in_the_child_of_a_fork_is_refused(make_dataset: Any, random
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_sequences: Any) -> None:
+def test_a_generator_dropped_by_a_forked_child(make_dataset: Any, random_sequences: Any) -> None:
     train = flat_tokens.open(make_dataset(random_sequences(5, 200))).train
     running = Loader(train, 7, 4, 3).from_step(0, prefetch=True)
     next(running)

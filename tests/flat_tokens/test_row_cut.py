@@ -121,7 +121,7 @@ def test_core_checks_its_arguments(changes: dict[str, Any], message: str) -> Non
         core.cut_rows(**arguments)
 
 
-def test_core_writes_to_no_array_that_must_not_be_written() -> None:
+def test_core_never_writes_to_read_only_arrays() -> None:
     fixed = np.zeros(4, np.int32)
     fixed.flags.writeable = False
     with pytest.raises((BufferError, ValueError), match="read-only"):

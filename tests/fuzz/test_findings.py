@@ -105,7 +105,7 @@ def test_an_npy_header_that_is_not_python(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mds", "litdata"])
-def test_what_an_index_says_is_shown_in_one_line(tmp_path: Path, name: str) -> None:
+def test_index_answers_are_shown_in_one_line(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "a"
     {"mds": write_mds, "litdata": write_litdata}[name](folder, [[1, 2]])
     index = (folder / "index.json").read_text()

@@ -93,7 +93,7 @@ READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "starts a process": (lambda _: os.system("true"), "Forbidden: os.system"),
     "runs code": (lambda _: exec("pass"), "Forbidden: exec"),
     "unpickles": (lambda _: pickle.loads(b"cos\nsystem\n."), "Forbidden: pickle.find_class"),
-    "opens what lies beside": (lambda made: (made.parent / "outside").read_bytes(), "Forbidden: open"),
+    "opens a sibling file": (lambda made: (made.parent / "outside").read_bytes(), "Forbidden: open"),
     "refuses": (refuse, ""),
     "reads": (lambda _: None, ""),
 }

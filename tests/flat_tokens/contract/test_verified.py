@@ -145,7 +145,7 @@ def test_links_and_special_files_are_not_followed(make_dataset: Any, tmp_path: P
     assert any(problem.startswith("validation: ") for problem in found(root))
 
 
-def test_extra_files_are_named_in_print(make_dataset: Any) -> None:
+def test_extra_files_are_named_in_printable_form(make_dataset: Any) -> None:
     root = make_dataset()
     (root / "train/more\x1b[2J").write_bytes(b"")
     (problem,) = found(root)
