@@ -1,7 +1,8 @@
-"""SentencePiece's `precompiled_charsmap` of given rules, for the generator of tables and for tests.
+"""Build a SentencePiece `precompiled_charsmap` from rules, for the generator of tables and for tests.
 
-The form is that of sentencepiece's normalizer.cc: the bytes of a double array as uint32, the double array of the keys'
-UTF-8 (darts-clone), then the replacements, each ended by a NUL. Here every node has a block of 256 units of its own.
+The format is defined by sentencepiece's normalizer.cc: the size of a double array in bytes as uint32, the double array
+of the keys' UTF-8 (darts-clone), then the replacements, each ended by a NUL. Here every node has a separate block of
+256 units.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _LEAF: Final = 1 << 8
-_WIDE: Final = 1 << 9  # the offset is given in steps of 256
+_WIDE: Final = 1 << 9  # the offset counts blocks of 256
 
 
 def build(rules: Mapping[str, str]) -> bytes:
-    """The charsmap that replaces each key by its value; keys hold no NUL."""
+    """Return the charsmap that replaces each key by its value. Keys must not contain NUL."""
     tree: dict[int, Any] = {}
     values: dict[str, int] = {}
     texts = bytearray()

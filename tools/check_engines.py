@@ -1,10 +1,10 @@
-"""Do conversions give the same bytes on clusters of all sizes, while workers are killed?
+"""Check that conversions give the same bytes on clusters of several sizes, even if workers are killed.
 
     python tools/check_engines.py [--runs 2] [--engine dask] [--engine ray]
 
-For each engine clusters on this machine: dask with 2 and 4 workers of 1 and 2 threads, Ray with 2 and 4 CPUs. On each
-some conversions, every second one with a worker killed in its middle; all must be as one process makes them and leave
-nothing. One line a cluster; exit status 1 if something was wrong. Needs Linux and the extra `cluster`.
+Clusters run on this machine: dask with 2 and 4 workers of 1 and 2 threads, Ray with 2 and 4 CPUs. Each runs several
+conversions. In every second one a worker is killed halfway. The output must equal a conversion in one process, without
+leftover files. Prints one line per cluster. Exit status 1 for a difference. Needs Linux and the extra `cluster`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from convert import ConvertOptions, convert  # noqa: E402
 from tokenmill.engines.engine import package_of  # noqa: E402
 from tokenmill.engines.inline_engine import InlineEngine  # noqa: E402
 
-Cluster = tuple[str, dict[str, Any], Callable[[], list[int]]]  # name, options, ids of the workers
+Cluster = tuple[str, dict[str, Any], Callable[[], list[int]]]  # name, options, process IDs of the workers
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def ray(cpus: int) -> Iterator[Cluster]:
 
 
 def ray_workers() -> list[int]:
-    """Those of the cluster that this process started, while at a task: on a shared machine others have some."""
+    """Return busy workers of the cluster that this process started. A shared machine can have others."""
     parents, named = {}, []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -78,7 +78,7 @@ def ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
 def kill_one(
     output: str, workers: Callable[[], list[int]], ended: threading.Event, killed: list[int]
 ) -> None:
-    """A worker, when the first shards are there."""
+    """Kill a worker once the first shards exist."""
     while not ended.is_set():
         if any(Path(f"{output}.partial/shards").glob("*.*-*")) and (found := workers()):
             with suppress(OSError):
@@ -89,7 +89,7 @@ def kill_one(
 
 
 def check(cluster: Cluster, runs: int, base: dict[str, Any], expected: dict[str, bytes]) -> int:
-    """How many runs were wrong."""
+    """Return the number of failed runs."""
     name, options, workers = cluster
     wrong, started = 0, time.monotonic()
     killed: list[int] = []
@@ -125,8 +125,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--runs", type=int, default=2, help="conversions on each cluster (default 2)")
-    parser.add_argument("--engine", action="append", choices=("dask", "ray"), help="default: both")
+    parser.add_argument("--runs", type=int, default=2, help="number of conversions per cluster (default: 2)")
+    parser.add_argument(
+        "--engine",
+        action="append",
+        choices=("dask", "ray"),
+        help="engine to check, repeatable (default: both)",
+    )
     parsed = parser.parse_args()
     clusters: dict[str, list[Any]] = {
         "dask": [lambda w=w, t=t: dask(w, t) for w in (2, 4) for t in (1, 2)],

@@ -1,10 +1,10 @@
-"""Do examples of README, pages and docstrings type-check, as a caller's editor sees them? By pyright, if it is there.
+"""Type-check the examples of the README, pages and docstrings with pyright, if it is installed.
 
-    pip install pyright                        # brings no node; it takes the one that is installed, or fetches one
+    pip install pyright                        # uses the installed node, or downloads one
     python tools/check_examples.py
 
-The blocks of a page are one file; an example of a docstring is one by itself. Names that an example leaves to its
-reader are passed over, and so are libraries that are not installed. Exit code 1 if there is an error.
+All blocks of a page form one file, and each example of a docstring forms another. Undefined names and libraries that
+are not installed are ignored. Exit code 1 if there is an error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADER: Final = "".join(f"# pyright: report{each}=false\n" for each in _PASSED_
 
 
 def main() -> int:
-    """The exit code."""
+    """Return the exit code."""
     if importlib.util.find_spec("pyright") is None:
         print("pyright is not installed: examples are not checked")
         return 0
@@ -69,7 +69,7 @@ def _docstrings() -> Iterator[tuple[str, str]]:
 
 
 def _examples(source: str) -> Iterator[str]:
-    """Indented parts of docstrings that are Python and call something."""
+    """Yield the indented parts of docstrings that are Python code with a call."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             continue

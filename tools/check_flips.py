@@ -1,10 +1,10 @@
-"""Bits flipped in datasets of every layout: `verify` finds each, and where the layout has checksums no epoch is wrong.
+"""Check that `verify` finds any flipped bit in any layout, and that checksums prevent wrong batches.
 
     python tools/check_flips.py [--flips 200] [--seed 0] [--only LAYOUT]
 
-One line a layout: flips, how many `verify` did not find, and what an epoch over both splits gave: an error, the right
-batches (the bit decides nothing that a loader reads), or wrong ones. Exit status 1 for a flip that verify did not find,
-or a wrong batch where there are checksums. A flip is made again by its seed: --seed SEED --flips 1.
+Prints one line per layout: the flips, the number that `verify` missed, and the results of an epoch over both splits: an
+error, correct batches (loaders do not read the bit), or wrong batches. Exit status 1 if verify missed a flip, or if a
+layout with checksums gave a wrong batch. To repeat a flip, pass its seed: --seed SEED --flips 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from convert import ConvertOptions, convert  # noqa: E402
 from flat_tokens.verify import verify_dataset  # noqa: E402
 
 END = "<|endoftext|>"
-# zarr format, compression, whether readers compare a checksum. Layouts named mask-... have a loss mask.
+# Zarr format, compression, whether readers check a checksum. Layouts named mask-... have a loss mask.
 LAYOUTS = {
     "2-zstd": (2, "zstd", True),
     "2-none": (2, "none", False),
@@ -73,7 +73,7 @@ def make(folder: Path, layout: str) -> Path:
 
 
 def epoch(root: Path) -> list[np.ndarray[Any, Any]]:
-    """All that an epoch over both splits gives, and the sequences one by one."""
+    """Return all batches of an epoch over both splits, and each single sequence."""
     dataset = flat_tokens.open(str(root))
     found: list[np.ndarray[Any, Any]] = []
     for split in (dataset.train, dataset.validation):
@@ -102,7 +102,7 @@ def is_found(root: Path) -> bool:
 
 
 def flip(root: Path, rng: random.Random) -> str:
-    """Change one bit of one file; files are chosen by turns of their number, so that small ones have their share."""
+    """Flip one bit of one file. Every file is equally likely, whatever its size."""
     file = rng.choice(sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size))
     data = bytearray(file.read_bytes())
     bit = rng.randrange(8 * len(data))
@@ -115,9 +115,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--flips", type=int, default=200, help="flips of each layout")
-    parser.add_argument("--seed", type=int, default=0, help="of the first flip")
-    parser.add_argument("--only", action="append", choices=list(LAYOUTS), help="these layouts only")
+    parser.add_argument("--flips", type=int, default=200, help="number of flips per layout")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first flip")
+    parser.add_argument("--only", action="append", choices=list(LAYOUTS), help="only these layouts")
     options = parser.parse_args()
     failures = 0
     with tempfile.TemporaryDirectory() as name:

@@ -1,13 +1,12 @@
-"""Does a conversion of real size hold what its files hold, whatever kinds they are and however they were written?
+"""Check that conversions of realistic size keep every document, for all kinds of input files.
 
     python tools/check_inputs.py [--text FILE] [--tokenizer FILE] [--seconds 60] [--seed 0]
 
-Each round draws documents from the text, empty ones to some of many MB, and writes them to a few files of random kinds:
-text, JSON Lines and Parquet, the first two also compressed and cut anywhere into several members, rows in groups and
-pages of random sizes. They are converted with random workers and text chunks, and every sequence must be
-the ids of its document, encoded by itself. What the tests try is small: here the buffers of 64 KiB to 4 MiB that all of
-this goes through are filled again and again. Exits 1 at the first difference; an exact repeat: --seed as it names it.
-Needs the extra `test`.
+Each round draws documents from the text, from empty ones to many MB, and writes them to a few files of random kinds:
+text and JSON Lines, optionally compressed and cut anywhere into several members, and Parquet with row groups and pages
+of random sizes. The conversion has random workers and text chunks. Every sequence must equal the IDs of its document,
+encoded alone. Unlike the small inputs of the tests, these fill the buffers of 64 KiB to 4 MiB many times. Exits 1 at
+the first difference and prints the --seed that repeats it. Needs the extra `test`.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--text", type=Path, help="documents are cut from it, anywhere (default: random words)"
-    )
-    parser.add_argument("--tokenizer", type=Path, help="(default: a small one)")
+    parser.add_argument("--text", type=Path, help="text to cut documents from (default: random words)")
+    parser.add_argument("--tokenizer", type=Path, help="tokenizer file (default: a small tokenizer)")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -67,10 +64,10 @@ def main() -> int:
 
 
 def a_round(rng: random.Random, text: str, tokenizer: Tokenizer, tokenizer_path: Path, folder: Path) -> str:
-    """What is wrong with one conversion, or nothing."""
+    """Run one conversion and return a description of the first difference, or ""."""
     inputs = folder / "inputs"
     inputs.mkdir()
-    documents: list[tuple[str, bool]] = []  # and whether special tokens within count: in text files alone
+    documents: list[tuple[str, bool]] = []  # text, whether its special tokens count
     kinds = []
     for number in range(rng.choice([1, 1, 2, 4])):
         own = make_own_documents(rng, text)
@@ -111,7 +108,7 @@ def a_round(rng: random.Random, text: str, tokenizer: Tokenizer, tokenizer_path:
 
 
 def make_own_documents(rng: random.Random, text: str) -> list[str]:
-    """Up to some 12 million characters of documents: most short, some long, some that repeat themselves."""
+    """Return documents of up to about 12 million characters in total: most short, some long, some repetitive."""
     left = rng.choice([100_000, 2_000_000, 12_000_000])
     documents = []
     while left > 0:
@@ -131,7 +128,7 @@ def make_own_documents(rng: random.Random, text: str) -> list[str]:
 
 
 def write_parquet(rng: random.Random, path: Path, documents: list[str]) -> None:
-    """The documents as rows, in groups, pages and codecs of any kind."""
+    """Write the documents as rows, with random row groups, pages and codecs."""
     import pyarrow as pa
     import pyarrow.parquet
 

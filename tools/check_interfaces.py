@@ -1,16 +1,15 @@
-"""Runs the tests of tiktoken and tokenizers against bpe.compat, and odd tokenizers; nothing is downloaded.
+"""Run the tests of tiktoken and tokenizers, and random tokenizers, against bpe.compat, without downloads.
 
     python tools/check_interfaces.py --tiktoken FOLDER --tokenizers FOLDER
     python tools/check_interfaces.py --drawn FIRST STOP
 
-FOLDER: `tests` of the peer's source distribution (`pip download --no-binary :all: --no-deps NAME`), of tokenizers that
-in bindings/python. tiktoken's tests want rank files in TIKTOKEN_CACHE_DIR. The tests are copied and given this package
-under the peer's name; those that want a network are left out. Prints what passed, what failed, and what is listed below
-as not to be expected, with the reason.
+FOLDER: `tests` of the peer's source distribution (`pip download --no-binary :all: --no-deps NAME`), for tokenizers the
+folder in bindings/python. tiktoken's tests need rank files in TIKTOKEN_CACHE_DIR. The tests are copied and import this
+package under the peer's name. Tests that need a network are skipped. Prints passed tests, failed tests, and expected
+failures (listed below) with the reason.
 
---drawn: tokenizer.json files and encodings of tiktoken drawn by the seeds FIRST to STOP - 1 (tests/bpe/compat), each
-asked all that an interface has, and called and changed in any order; prints the seeds that differ, and how many were
-refused for what reason.
+--drawn: random tokenizer.json files and tiktoken encodings with the seeds FIRST to STOP - 1 (tests/bpe/compat). All
+methods are called, and state is changed, in random order. Prints seeds with a difference, and rejections by reason.
 
 Exit code 1 if a test fails that is not listed, or a seed differs.
 """
@@ -55,7 +54,7 @@ for name in ("decoders", "models", "normalizers", "pre_tokenizers", "processors"
 }
 _OTHER_MODEL: Final = "another model than BPE"
 _CUSTOM: Final = "a component written in Python, which would take every text out of the core"
-# A part of a test's name -> why it is not expected to pass.
+# Part of a test's name -> reason for the expected failure.
 LISTED: Final = {
     "test_models.py::TestUnigram": _OTHER_MODEL,
     "test_models.py::TestWordPiece": _OTHER_MODEL,
@@ -70,20 +69,20 @@ LISTED: Final = {
     "TestCustomPreTokenizer": _CUSTOM,
     "test_multiprocessing_with_parallelism": "asks for a process that hangs after a fork; these don't",
 }
-_NEEDS: Final = {"test_tutorial_train_from_iterators.py": "datasets"}  # what a file can't be imported without
+_NEEDS: Final = {"test_tutorial_train_from_iterators.py": "datasets"}  # packages that a test file imports
 _MOST_SHOWN: Final = 2000  # characters of a difference
 _LINE: Final = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED)\s+(?:\[\d+\] )?(\S+)")
 
 
 def main() -> int:
-    """The exit code."""
+    """Return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name in _SHIMS:
         parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"the tests of {name}")
     parser.add_argument(
-        "--drawn", metavar=("FIRST", "STOP"), type=int, nargs=2, help="seeds of odd tokenizers"
+        "--drawn", metavar=("FIRST", "STOP"), type=int, nargs=2, help="seeds of random tokenizers"
     )
     given = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     if not given:
@@ -97,7 +96,7 @@ def main() -> int:
 
 
 def _check_drawn(first: int, stop: int) -> int:
-    """How many seeds differ."""
+    """Return the number of seeds that differ."""
     sys.path[:0] = [str(_ROOT), str(_ROOT / "tests" / "bpe" / "compat")]
     from odd_calls_compared import difference as of_calls
     from odd_encodings_compared import difference as of_tiktoken
@@ -123,12 +122,12 @@ def _check_drawn(first: int, stop: int) -> int:
 
 
 def _bare(message: str) -> str:
-    """A message without the values in it."""
+    """Return a message without its values."""
     return re.sub(r"'[^']*'|\d+", "…", message)
 
 
 def _check(name: str, folder: Path) -> int:
-    """How many tests of a peer failed unexpectedly."""
+    """Return the number of unexpected failures of a peer's tests."""
     outcomes = _outcomes(name, folder)
     failed = [test for test, outcome in outcomes.items() if outcome in ("FAILED", "ERROR")]
     reasons = {test: reason for test in failed for part, reason in LISTED.items() if part in test}
@@ -145,9 +144,9 @@ def _check(name: str, folder: Path) -> int:
 
 
 def _outcomes(name: str, folder: Path) -> dict[str, str]:
-    """test -> PASSED, FAILED, ERROR."""
+    """Return test -> PASSED, FAILED or ERROR."""
     with tempfile.TemporaryDirectory() as temp:
-        root = Path(temp, "python")  # some tests ask for a folder of this name
+        root = Path(temp, "python")  # some tests require this name
         shutil.copytree(folder, root / "tests")
         (root / "conftest.py").write_text(_SHIMS[name])
         (root / "pytest.ini").write_text("[pytest]\nmarkers =\n    network\n    asyncio\n    timeout\n")

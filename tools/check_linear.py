@@ -1,14 +1,14 @@
-"""Does the cost of encoding grow with the text and no faster, whatever the text?
+"""Check that the time of encoding is linear in the length of the text, even for adversarial text.
 
-Texts that undo careless encoders (one pretoken of millions of letters, spaces, digits, marks; Fibonacci words) are
-encoded at doubling sizes. time(2n) / time(n) may be 2.3 at most where both take long enough to be told from noise, and
-1 MB may take half a second. It is processor time, and the least of several rounds; a doubling that seems to take longer
-is measured again, n and 2n in turns, since other work on the machine takes caches and memory away. Exits 0 if all is
-well, else 1 with a line for each that fails.
+Adversarial texts (one pretoken of millions of letters, spaces, digits or marks; Fibonacci words) are encoded at
+doubling sizes. time(2n) / time(n) must be at most 2.3 if both times are well above noise, and 1 MB must take at most
+0.5 s. Times are the minimum processor time of several rounds. A doubling that exceeds the limit is measured again,
+alternating n and 2n, because other processes compete for caches and memory bandwidth. Exits 1, with one line per
+failure.
 
     python tools/check_linear.py [TOKENIZER.json | RANKS.tiktoken:PATTERN ...] [--up-to-mb 64]
 
-A rank file is FILE:PATTERN; qwen2 is encoded with NFC before it, as its models do.
+A rank file is FILE:PATTERN. qwen2 is normalized with NFC first, as in its models.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from bpe.patterns import PATTERNS
 
 MAX_RATIO = 2.3
 MAX_SECONDS_A_MB = 0.5
-SHORTEST_SECONDS = 0.05  # below, a page fault more or less is a tenth
+SHORTEST_SECONDS = 0.05  # below this, one page fault changes the time by a tenth
 ROUNDS = 3
-MORE_ROUNDS = 12  # for a doubling that seems too slow
+MORE_ROUNDS = 12  # for a doubling over the limit
 
 
 def repeated(unit: str) -> Callable[[int], bytes]:
@@ -37,7 +37,7 @@ def repeated(unit: str) -> Callable[[int], bytes]:
 
 
 def drawn(alphabet: str) -> Callable[[int], bytes]:
-    """Seeded random characters; a block of 64 KiB is repeated, which is no shorter a pretoken for that."""
+    """Return a generator of seeded random characters. It repeats a block of 64 KiB, still as one pretoken."""
     block = "".join(random.Random(7).choices(alphabet, k=65536)).encode()
     return lambda size: (block * (size // len(block) + 1))[: size - size % 12]
 
@@ -77,7 +77,7 @@ TEXTS: dict[str, Callable[[int], bytes]] = {
 
 
 def seconds(tokenizer: bpe.Tokenizer, text: bytes, rounds: int = ROUNDS) -> float:
-    """Processor time of the fastest round."""
+    """Return the processor time of the fastest round."""
     best = float("inf")
     for _ in range(rounds):
         started = time.process_time()
@@ -87,7 +87,7 @@ def seconds(tokenizer: bpe.Tokenizer, text: bytes, rounds: int = ROUNDS) -> floa
 
 
 def doubling_times(tokenizer: bpe.Tokenizer, make: Callable[[int], bytes], up_to_mb: int) -> list[float]:
-    """Processor time of 1, 2, 4 ... MB; a doubling over MAX_RATIO has been measured MORE_ROUNDS times."""
+    """Return the processor time for 1, 2, 4 ... MB. A doubling over MAX_RATIO was measured MORE_ROUNDS times."""
     sizes = [1]
     while 2 * sizes[-1] <= up_to_mb:
         sizes.append(2 * sizes[-1])
@@ -103,12 +103,12 @@ def doubling_times(tokenizer: bpe.Tokenizer, make: Callable[[int], bytes], up_to
 
 
 def is_too_slow(shorter: float, longer: float) -> bool:
-    """Whether the time of twice the text is over what is allowed, of times long enough to tell."""
+    """Return whether the time for twice the text exceeds the limit, and both times are well above noise."""
     return shorter >= SHORTEST_SECONDS and longer > MAX_RATIO * shorter
 
 
 def small_tokenizer() -> bpe.Tokenizer:
-    """Bytes and the runs of some of them: enough for merges without a file."""
+    """Return a tokenizer of the 256 bytes and runs of some, which has merges without a file."""
     vocab = {value: bytes([value]) for value in range(256)}
     merges: list[tuple[bytes, bytes]] = []
     runs = [b"a", b" ", b"7", b"\n"]
@@ -121,7 +121,7 @@ def small_tokenizer() -> bpe.Tokenizer:
 
 
 def with_added_tokens(small: bpe.Tokenizer, longest: int) -> bpe.Tokenizer:
-    """Tokens that begin everywhere and end nowhere, and some that take whitespace."""
+    """Add tokens that match partially at every offset but never fully, and some that strip whitespace."""
     runs = [
         unit * count + "#"
         for unit in ("a", " ", "7", "ภ", "\u0301")
@@ -141,7 +141,10 @@ def with_added_tokens(small: bpe.Tokenizer, longest: int) -> bpe.Tokenizer:
 
 
 def tokenizers_of(given: list[str]) -> dict[str, bpe.Tokenizer]:
-    """name -> tokenizer of the command line's; of none, the small one, without and with NFC, with added tokens."""
+    """Return name -> tokenizer for the arguments.
+
+    Without arguments: the small tokenizer, alone, with NFC and with added tokens.
+    """
     if not given:
         small = small_tokenizer()
         nfc = bpe.Tokenizer(small.vocab, small.merges, pattern="qwen2", normalizer="NFC")
@@ -163,9 +166,11 @@ def tokenizers_of(given: list[str]) -> dict[str, bpe.Tokenizer]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument(
-        "tokenizer", nargs="*", help="tokenizer.json or FILE:PATTERN; none: small ones made on the spot"
+        "tokenizer", nargs="*", help="tokenizer.json or FILE:PATTERN (default: small generated tokenizers)"
     )
-    parser.add_argument("--up-to-mb", type=int, default=64, metavar="N", help="largest text (default 64)")
+    parser.add_argument(
+        "--up-to-mb", type=int, default=64, metavar="N", help="size of the largest text (default: 64)"
+    )
     options = parser.parse_args()
 
     failures = []

@@ -1,12 +1,12 @@
-"""Does memory stay where it is under much work: a million files, a document of gigabytes, 10^9 tokens, 10^6 steps?
+"""Check that memory stays constant under load: a million files, a document of gigabytes, 10^9 tokens, 10^6 steps.
 
     python tools/check_load.py [--part files document tokens loader driver] [--folder /tmp/load] [--seed 0]
         [--files 1e6] [--document 4e9] [--tokens 1e9] [--steps 1e6] [--tasks 1e5] [--workers 2]
 
-Each part makes its input, seeded, and runs a command in processes of its own, whose memory (proportional: shared pages
-count once) is taken every second and printed now and then. What came out is counted. A part fails if the command does,
-if something is lost, or if memory in the last quarter is above that of the second by more than the part allows. The
-folder needs room for input and output; it is emptied. Linux alone.
+Each part generates seeded input and runs a command in separate processes. Their memory (proportional set size) is
+sampled every second and printed occasionally. The output is counted. A part fails if the command fails, if data is
+lost, or if memory in the last quarter exceeds memory in the second quarter by more than the part allows. The folder
+needs space for input and output. It is emptied. Linux only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from flat_tokens.format import decode_ids  # noqa: E402
 
 MB = 1 << 20
 WORDS = ["the", "of", "naïve", "東京都", "it's", "\n\n", "x1", "12,345", "return", "größer", "—", "(a + b)"]
-SEPARATOR = 256  # of imported tokens
+SEPARATOR = 256  # separator of imported tokens
 LOADER = """
 import sys, flat_tokens
 dataset, steps = sys.argv[1], int(sys.argv[2])
@@ -49,7 +49,7 @@ print(steps, total)
 
 
 class Watched:
-    """The memory of a command's processes, a sample a second."""
+    """The memory of a command's processes, one sample per second."""
 
     def __init__(self, command: list[str], folder: Path, every: float) -> None:
         self.samples: list[int] = []
@@ -68,7 +68,7 @@ class Watched:
                         shown = self.seconds
                         recent = max(self.samples[-max(1, int(every)) :])
                         print(f"  {self.seconds:6.0f} s {recent / MB:8.0f} MB", flush=True)
-                    time.sleep(max(0.02, min(1.0, self.seconds / 20)))  # often at the beginning
+                    time.sleep(max(0.02, min(1.0, self.seconds / 20)))  # more often at the start
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -79,19 +79,19 @@ class Watched:
 
     @property
     def peak(self) -> int:
-        """The most of all samples."""
+        """Return the maximum of all samples."""
         return max(self.samples)
 
     @property
     def growth(self) -> int:
-        """The most of the last quarter less the most of the second."""
+        """Return the maximum of the last quarter minus the maximum of the second quarter."""
         count = len(self.samples)
         early, late = self.samples[count // 4 : count // 2], self.samples[3 * count // 4 :]
         return max(late, default=0) - max(early, default=0)
 
 
 def group_of(group: int) -> list[int]:
-    """The processes of a group."""
+    """Return the processes of a group."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
@@ -105,7 +105,7 @@ def group_of(group: int) -> list[int]:
 
 
 def memory_of(process: int) -> int:
-    """Bytes, of shared pages a share; 0 of one that has ended."""
+    """Return the proportional set size in bytes; 0 for a process that has ended."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
@@ -114,14 +114,14 @@ def memory_of(process: int) -> int:
 
 
 class Parts:
-    """What is tried; each gives what is wrong, and a line of figures."""
+    """The parts of the check. Each returns the memory samples, the allowed growth in bytes, and the fault or ""."""
 
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self._folder, self._options = folder, options
         self._rng = random.Random(options.seed)
 
     def files(self) -> tuple[Watched, int, str]:
-        """Very many small files become as many documents."""
+        """Convert many small files, one document each."""
         count = int(self._options.files)
         corpus = self._folder / "corpus"
         for number in range(count):
@@ -139,13 +139,13 @@ class Parts:
         )
 
     def document(self) -> tuple[Watched, int, str]:
-        """One document of gigabytes has its bytes in its tokens."""
+        """Convert one document of gigabytes. Its tokens must keep all bytes."""
         size, made = int(self._options.document), 0
         with (self._folder / "corpus.txt").open("wb") as file:
             while made < size:
                 block = f"{made} {self._text(2000)} ".encode() * 16
                 block = block[: size - made]
-                while block and (block[-1] & 0x80):  # whole characters
+                while block and (block[-1] & 0x80):  # cut between characters
                     block = block[:-1]
                 file.write(block or b" ")
                 made += len(block or b" ")
@@ -160,7 +160,7 @@ class Parts:
         return watched, 96 * MB, "" if found == made else f"{found:,} bytes in tokens of {made:,}"
 
     def tokens(self) -> tuple[Watched, int, str]:
-        """A file of ids becomes a dataset, which is verified."""
+        """Import a file of IDs as a dataset, and verify it."""
         count, rng = int(self._options.tokens), np.random.default_rng(self._options.seed)
         separators = 0
         with (self._folder / "train.bin").open("wb") as file:
@@ -190,7 +190,7 @@ class Parts:
         return watched, 96 * MB, wrong
 
     def loader(self) -> tuple[Watched, int, str]:
-        """A loader is read for very many steps."""
+        """Read a loader for many steps."""
         steps = int(self._options.steps)
         if not (self._folder / "ids").exists():
             self.tokens()
@@ -198,7 +198,7 @@ class Parts:
         return watched, 64 * MB, "" if f"{steps} {steps * 1024}" in watched.output else watched.output[-300:]
 
     def driver(self) -> tuple[Watched, int, str]:
-        """The driver of 200 workers that answer at once (tools/simulated_driver.py)."""
+        """Drive 200 workers with immediate results (tools/simulated_driver.py)."""
         tasks = int(self._options.tasks)
         script = str(ROOT / "tools" / "simulated_driver.py")
         watched = self._run(script, "--tasks", str(tasks), "--workers", "200")
@@ -225,7 +225,7 @@ class Parts:
 
 
 def blocks_of(split: flat_tokens.FlatTokensArray) -> Iterator[NDArray[np.uint32]]:
-    """All ids of a split, in order, a bounded number at a time."""
+    """Yield all IDs of a split, in order, in blocks of bounded size."""
     for start in range(0, split.token_count, 1 << 24):
         yield decode_ids(split.encoded_tokens[start : start + (1 << 24)])
 
@@ -243,8 +243,8 @@ def main() -> int:
     parser.add_argument("--tasks", type=float, default=1e5)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--every", type=float, default=30.0, help="seconds between lines")
-    parser.add_argument("--folder", type=Path, help="where inputs and outputs lie")
+    parser.add_argument("--every", type=float, default=30.0, help="seconds between lines of output")
+    parser.add_argument("--folder", type=Path, help="folder for inputs and outputs")
     options = parser.parse_args()
     failed = False
     if options.folder:

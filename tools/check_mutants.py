@@ -1,13 +1,14 @@
-"""Does a test fail when the code is changed a little?
+"""Check that tests detect small changes of the code (mutation testing).
 
     python tools/check_mutants.py [--mutants 100 [--of-each]] [--seed 0] [--under stores convert/workdir ...]
         [--native | --variant arm64|avx512] [--log FILE]
 
-Bounds, conditions, numbers, order, calls and checks left out, in Python or (--native) in the core, a seeded sample of
-all; each is made in a copy of the tree, where the quick tests near the module run (tools/mutants/). --variant: in the
-code for these instructions, which tools/check_variants tries, where need be under an emulator.
-One line for each survivor that tools/mutants/judged.txt does not name, and at last a line of figures. Exit status 1
-if there was one. With --log what was tried already is not tried again. Needs the extra `test`, for the core a compiler.
+Mutants change bounds, conditions, numbers or order, or drop calls and checks, in Python or (--native) in the core. A
+seeded sample of them runs, each in a copy of the tree, against the quick tests closest to the module (tools/mutants/).
+--variant: mutants of the code for these instructions, tested by tools/check_variants, in an emulator if necessary.
+
+Prints one line for each survivor that tools/mutants/judged.txt does not list, and a summary. Exit status 1 if there is
+one. With --log, earlier mutants are skipped. Needs the extra `test`, and for the core a compiler.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ TABLES = ("word_characters.cpp", "wordless_leads.hpp")  # generated
 SURVIVED = ("survived", "unreached", "untested")
 VERDICTS = ("equivalent", "cost", "told")
 
-_tree: list[Tree | VariantTree] = []  # of a worker process
+_tree: list[Tree | VariantTree] = []  # set in a worker process
 
 
 def main() -> int:
@@ -67,7 +68,7 @@ def main() -> int:
         context = multiprocessing.get_context("fork")
         place = Path(folder).resolve()
         core = SwitchedCore(root, place, waiting, options.jobs) if options.native and waiting else None
-        if core:  # what is built by itself comes last
+        if core:  # mutants with separate builds come last
             waiting.sort(key=lambda change: change.key not in core.numbers)
         make: Callable[[], Tree | VariantTree]
         if options.variant:
@@ -108,31 +109,39 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--mutants", type=int, default=100)
-    add("--of-each", action="store_true", help="so many under each path, not of all together")
+    add("--of-each", action="store_true", help="--mutants is the number per path instead of the total")
     add("--seed", type=int, default=0)
-    add("--under", nargs="+", default=list(PACKAGES), metavar="PATH", help="packages, folders, files")
+    add(
+        "--under",
+        nargs="+",
+        default=list(PACKAGES),
+        metavar="PATH",
+        help="packages, folders or files to change",
+    )
     core = parser.add_mutually_exclusive_group()
-    core.add_argument("--native", action="store_true", help="the core in place of Python")
-    core.add_argument("--variant", choices=VARIANTS, help="the core's code for these instructions")
-    add("--only", nargs="+", metavar="KEY", help="these alone")
-    add("--log", type=Path, metavar="FILE", help="what came of each, a line of JSON each")
+    core.add_argument("--native", action="store_true", help="change the core instead of Python")
+    core.add_argument(
+        "--variant", choices=VARIANTS, help="change the code of the core for these instructions"
+    )
+    add("--only", nargs="+", metavar="KEY", help="only these mutants")
+    add("--log", type=Path, metavar="FILE", help="file for the outcomes, one line of JSON per mutant")
     add("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    add("--minutes", type=float, default=1e9, help="begin none after so long")
-    add("--test-seconds", type=float, default=15.0, help="of tests, for each mutant")
-    add("--test-files", type=int, default=8, help="the nearest so many at most, for each mutant")
+    add("--minutes", type=float, default=1e9, help="time limit for starting mutants")
+    add("--test-seconds", type=float, default=15.0, help="time limit of the tests per mutant")
+    add("--test-files", type=int, default=8, help="maximum number of test files per mutant, closest first")
     add(
         "--times",
         type=Path,
         metavar="FOLDER",
-        help="what tests take and call is kept there, for the next run",
+        help="cache folder for the times and calls of tests",
     )
-    add("--folder", type=Path, help="where the copies of the tree lie")
-    add("--root", type=Path, default=ROOT, help="the tree")
+    add("--folder", type=Path, help="folder for the copies of the tree")
+    add("--root", type=Path, default=ROOT, help="root of the tree")
     return parser.parse_args()
 
 
 def sample(root: Path, options: argparse.Namespace) -> list[Change]:
-    """So many changes of the files, in random order; of each path, one after another, where that is asked for."""
+    """Return a sample of the changes in random order; with --of-each, one sample per path, in sequence."""
     make = native_changes if options.native or options.variant else python_changes
     found = [
         [
@@ -152,7 +161,7 @@ def sample(root: Path, options: argparse.Namespace) -> list[Change]:
 
 
 def files(path: Path, options: argparse.Namespace) -> list[Path]:
-    """The sources there, without generated ones; of the core those of the variant, or those that run here."""
+    """Return the sources at a path, without generated ones. In the core, only those of the variant or this machine."""
     found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     suffixes = (".cpp", ".hpp") if options.native or options.variant else (".py",)
 
@@ -168,7 +177,7 @@ def files(path: Path, options: argparse.Namespace) -> list[Path]:
 
 @cache
 def foreign_instructions() -> tuple[str, ...]:
-    """As they stand in the names of files."""
+    """Return the instruction sets of other machines, as in file names."""
     processor = Path("/proc/cpuinfo")
     known = processor.read_text() if processor.exists() else ""
     needed = {"avx2": "avx2", "avx512": "avx512_vbmi2", "neon": "asimd"}
@@ -180,12 +189,12 @@ def begin(make: Callable[[], Tree | VariantTree]) -> None:
 
 
 def attempt(change: Change, tests: list[str], test_seconds: float, stop: float) -> Outcome | None:
-    """In a worker; None after the time."""
+    """Try a change in a worker process. Return None after the deadline."""
     return None if time.monotonic() > stop else _tree[0].try_change(change, tests, test_seconds)
 
 
 def read_judged(path: Path) -> dict[str, str]:
-    """Verdicts by key. Lines of: key verdict place: why. ValueError at another verdict."""
+    """Return verdicts by key, from lines "key verdict place: reason". Raise ValueError for an unknown verdict."""
     judged = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         if line and not line.startswith("#"):
@@ -199,7 +208,7 @@ def read_judged(path: Path) -> dict[str, str]:
 
 
 def read_log(path: Path) -> dict[str, dict[str, Any]]:
-    """What came of each change that was tried, by key; a line cut off in the middle is left out."""
+    """Return the outcomes of earlier changes by key. An incomplete line is skipped."""
     logged = {}
     for line in path.read_text().splitlines(keepends=True) if path.exists() else ():
         if line.endswith("}\n"):

@@ -1,13 +1,13 @@
-"""Will the core run on any x86-64 machine, and does it compile for other machines and systems?
+"""Check that the core runs on any x86-64 machine and compiles for other machines and systems.
 
     python tools/check_portable.py          after scripts/test, which leaves the object files in build/
 
-SIMD is chosen at run time, so instructions of AVX and later may stand only in files named for them
-(`*_avx2.cpp`, `*_avx512.cpp`) or in functions whose name says so. And such a file must not define weak symbols
-(inline functions, templates of the standard library): the linker keeps one copy for all files, perhaps the one with
-AVX, and an old machine would run it. For other machines and systems (arm64, macOS, Windows) the sources are compiled,
-not run, by zig where it is installed (`pip install ziglang`); ARM64_CXX names another compiler for arm64. A target's
-first source takes a minute: zig builds its standard library.
+SIMD variants are selected at run time, so AVX and later instructions are only allowed in files named for them
+(`*_avx2.cpp`, `*_avx512.cpp`) and in functions with such a name. These files must not define weak symbols (inline
+functions, templates of the standard library), because the linker keeps one copy for all files. If that copy uses AVX,
+an old machine crashes. For other machines and systems (arm64, macOS, Windows), zig compiles the sources without running
+them, if it is installed (`pip install ziglang`). ARM64_CXX selects another compiler for arm64. The first source of a
+target takes a minute, because zig builds its standard library.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")
-# VEX and EVEX instructions: wide registers, or a mnemonic with v (vpxor, vmovdqu; not verr, verw); and BMI2. Not tzcnt:
-# it is bsf with a prefix that old machines ignore, and compilers use it where both agree.
+# VEX and EVEX instructions (wide registers, or a mnemonic with v such as vpxor and vmovdqu, but not verr and verw) and
+# BMI2. Excludes tzcnt: old machines run it as bsf, and compilers use it where both give the same result.
 BEYOND_BASELINE = re.compile(
     r"%[yz]mm|%k[1-7]\b|^\s*[0-9a-f]+:\s+v(?!err|erw)[a-z]|\b(?:lzcnt|pdep|pext|mulx|bzhi)\b"
 )
@@ -74,13 +74,13 @@ def check_objects() -> list[str]:
 
 
 def build_of(path: Path) -> Path:
-    """The folder of a build that an object file lies in."""
+    """Return the build folder that contains an object file."""
     build = ROOT / "build"
     return build / path.relative_to(build).parts[0]
 
 
 def wide_code(path: Path) -> list[tuple[str, str]]:
-    """The first instruction beyond the baseline of each function whose name does not announce it."""
+    """Return the first instruction beyond the baseline in each function without a name that allows it."""
     found: dict[str, str] = {}
     function = ""
     for line in output("objdump", "-d", "-C", "--no-show-raw-insn", str(path)).splitlines():
@@ -93,7 +93,7 @@ def wide_code(path: Path) -> list[tuple[str, str]]:
 
 
 def check_targets() -> list[str]:
-    """The sources compiled for other machines and systems, as far as there are compilers for them."""
+    """Compile the sources for other machines and systems with the available compilers. Return the errors."""
     compilers = {}
     if compiler := os.environ.get("ARM64_CXX") or shutil.which("aarch64-linux-gnu-g++"):
         compilers["arm64"] = compiler
@@ -106,7 +106,7 @@ def check_targets() -> list[str]:
 
 
 def check_target(target: str, compiler: str) -> list[str]:
-    # The bindings need Python's headers of the target and hold no algorithm.
+    # The bindings need Python's headers for the target and contain no algorithm.
     sources = [
         source
         for source in sorted(ROOT.glob("**/native/**/*.cpp"))
@@ -130,14 +130,14 @@ def check_target(target: str, compiler: str) -> list[str]:
 
 
 def compiled(source: Path, compiler: str, folder: Path) -> str:
-    """What the compiler complains of; nothing: ""."""
+    """Return the compiler's errors, or ""."""
     flags = [
         "-std=c++20",
         "-O2",
         "-Wall",
         "-Wextra",
         "-Wno-missing-field-initializers",
-    ]  # as CMakeLists.txt has them
+    ]  # as in CMakeLists.txt
     for variant, own in VARIANTS.items():
         flags += own if source.stem.endswith(variant) else []
     words = [*shlex.split(compiler), *flags, f"-I{ROOT / 'bpe' / 'native'}", f"-I{ROOT / 'native'}"]

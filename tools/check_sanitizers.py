@@ -1,11 +1,11 @@
-"""Do the core's tests and the fuzz targets pass with the core built for the address, undefined and thread sanitizers?
+"""Run the core's tests and the fuzz targets with the address, undefined behavior and thread sanitizers.
 
     python tools/check_sanitizers.py [--only address,undefined|thread] [--tests PATH ...] [--executions 500]
 
-Builds the core into build/sanitize-* (some minutes), puts it before the installed one, and runs with the sanitizer's
-runtime loaded first: tests of what runs in the core, then some inputs of the fuzz targets whose readers do. A report
-ends the process that it is about, so a test or an input fails. Python and the libraries are not built so: of races only
-those in the core are seen. Exit status 1 if anything failed.
+Builds the core into build/sanitize-* (a few minutes) and imports it instead of the installed one, with the sanitizer's
+runtime preloaded. Runs the tests of the core, then some inputs of the fuzz targets for readers. A report aborts the
+process, so the test or input fails. Python and the libraries are not instrumented, so only races in the core are
+detected. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ TARGETS = (
     ),
 )
 OPTIONS = {
-    # Python keeps what it took; a size too large for the machine is an error of the caller's.
+    # Python does not free all memory at exit. Requests for too much memory are errors of the caller.
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:halt_on_error=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:report_signal_unsafe=0",
@@ -79,8 +79,8 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", choices=list(RUNTIMES))
-    parser.add_argument("--tests", nargs="*", help="below tests/ (default: those of the core)")
-    parser.add_argument("--executions", type=int, default=500, help="inputs of each fuzz target")
+    parser.add_argument("--tests", nargs="*", help="paths in tests/ (default: tests of the core)")
+    parser.add_argument("--executions", type=int, default=500, help="number of inputs per fuzz target")
     options = parser.parse_args()
     failed = []
     tests = TESTS if options.tests is None else tuple(options.tests)
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def build(kind: str) -> Path:
-    """The folder with the modules of a core that is built so."""
+    """Build the core with a sanitizer. Return the folder of its modules."""
     made = ROOT / "build" / f"sanitize-{kind.partition(',')[0]}"
     nanobind = subprocess.run(
         [sys.executable, "-m", "nanobind", "--cmake_dir"], capture_output=True, text=True, check=True
@@ -123,7 +123,7 @@ def build(kind: str) -> Path:
 
 
 def environment_of(kind: str, modules: Path) -> dict[str, str]:
-    """The environment in which these modules are the ones imported."""
+    """Return the environment in which Python imports these modules."""
     compiler = os.environ.get("CXX", "c++")
     found = [
         subprocess.run(
@@ -141,7 +141,7 @@ def environment_of(kind: str, modules: Path) -> dict[str, str]:
 
 
 def run(command: list[str], environment: dict[str, str]) -> bool:
-    """Whether it failed."""
+    """Run a command. Return whether it failed."""
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
 
 

@@ -1,12 +1,12 @@
-"""Gathers a corpus from what any machine with Python has, and says what it took.
+"""Gather a corpus from files that any machine with Python has, and print its sources.
 
     python tools/gather_corpus.py OUTPUT [--megabytes 20]
 
-The standard library's sources and their documentation come first, then the documentation, manual pages and C
-headers of the system, then the packages of the environment, until the corpus is large enough: distributions differ
-in what they leave out. None of these gives more than three fifths of it. Each file is a document, `<|endoftext|>`
-stands between two. Files that are no UTF-8, hold the separator themselves, are empty or were seen before (by
-content) are passed over. The order is that of the paths, so the same machine gives the same corpus.
+Sources are the standard library and its documentation, then the system's documentation, manual pages and C headers,
+then the packages of the environment, until the corpus is large enough. Distributions lack different files. No source
+contributes more than three fifths. Each file is a document, and `<|endoftext|>` separates documents. Files that are
+empty, not UTF-8, duplicates, or contain the separator are skipped. Files are sorted by path, so the corpus of a machine
+is reproducible.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SEPARATOR = "<|endoftext|>"
-SHARE = 0.6  # of the corpus at most from one of the sources below
-MAX_DOCUMENT_BYTES = 2_000_000  # generated tables and change logs of decades teach a tokenizer little
+SHARE = 0.6  # maximum share of one source in the corpus
+MAX_DOCUMENT_BYTES = 2_000_000  # excludes generated tables and long change logs
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 PACKAGES = Path(sysconfig.get_path("purelib"))
@@ -42,7 +42,7 @@ SOURCES: tuple[tuple[str, Path, tuple[str, ...]], ...] = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("output", type=Path)
-    parser.add_argument("--megabytes", type=float, default=20, help="stop there (default 20)")
+    parser.add_argument("--megabytes", type=float, default=20, help="size of the corpus (default: 20)")
     options = parser.parse_args()
     limit_bytes = int(options.megabytes * 1e6)
     seen: set[bytes] = set()
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def texts(folder: Path, patterns: tuple[str, ...], seen: set[bytes]) -> Iterator[str]:
-    """The folder's documents in the order of their paths; `seen` holds the hashes of those taken before."""
+    """Yield the folder's documents by path. `seen` has the hashes of earlier documents."""
     paths = {path for pattern in patterns for path in folder.rglob(pattern)} if folder.is_dir() else set()
     for path in sorted(paths):
         inner = path.relative_to(folder).parts
@@ -80,7 +80,7 @@ def texts(folder: Path, patterns: tuple[str, ...], seen: set[bytes]) -> Iterator
 
 
 def read(path: Path) -> str:
-    """The text of a file, "" if it can't be read, is too large or is no UTF-8."""
+    """Return the text of a file, or "" if it is unreadable, too large or not UTF-8."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":

@@ -30,7 +30,7 @@ CLUSTER_CLASSES = [
 
 
 def changes(normalize: Callable[[str], str]) -> Map:
-    """What each character by itself becomes, of those that change."""
+    """Return the characters that change when normalized alone, with their results."""
     return {c: text for c in SCALARS if (text := normalize(chr(c))) != chr(c)}
 
 
@@ -42,7 +42,7 @@ def bert(**options: bool) -> Callable[[str], str]:
 
 
 def combining_classes() -> dict[int, int]:
-    """The canonical combining class of each mark: what stands behind a mark of a higher class goes before it."""
+    """Return the canonical combining class of each mark. Normalization sorts adjacent marks by class."""
     nfd = normalizers.NFD().normalize_str
     lowest, highest = "\u0334", "\u0345"  # 1 and 240
 
@@ -68,7 +68,7 @@ def combining_classes() -> dict[int, int]:
 
 
 def composing_pairs(canonical: Map) -> list[tuple[int, int, int]]:
-    """(first, second, what they become) of the pairs that compose, Hangul's apart."""
+    """Return (first, second, composition) of the pairs that compose, without Hangul."""
     nfc = normalizers.NFC().normalize_str
     pairs = []
     for c, parts in canonical.items():
@@ -81,10 +81,10 @@ def composing_pairs(canonical: Map) -> list[tuple[int, int, int]]:
 
 
 def cluster_classes() -> dict[int, str]:
-    """The class of each character in the rules of extended grapheme clusters (UAX 29), of those that have one.
+    """Return the class of each character in the rules of extended grapheme clusters (UAX 29), if it has one.
 
-    Precompiled looks a cluster of less than six bytes up as a whole and drops what stands behind the part it finds. So
-    where all characters become "X", as many come out as there are clusters, if these are short, else characters.
+    Precompiled looks up a cluster of less than six bytes as a whole and drops the text after the match. If every
+    character maps to "X", the output has one "X" per short cluster, and one "X" per character of other clusters.
     """
     every = {chr(c): "X" for c in SCALARS if c}
     count = normalizers.Precompiled(charsmap.build(every)).normalize_str
@@ -96,7 +96,7 @@ def cluster_classes() -> dict[int, str]:
         c = chr(code_point)
         if code_point in found:
             continue
-        short = len(c.encode()) < 4  # so that it is in a short cluster with a mark
+        short = len(c.encode()) < 4  # short enough for a short cluster with a mark
         before_v, before_t = count(c + "\u1161" + mark) == "XXX", count(c + "\u11a8" + mark) == "XXX"
         if count(c + mark + mark) == "XX":
             found[code_point] = "control"
@@ -129,7 +129,7 @@ def cluster_classes() -> dict[int, str]:
 
 
 def ranges(code_points: Iterable[int]) -> list[tuple[int, int]]:
-    """(first, last) of the runs of neighbours."""
+    """Return (first, last) of each run of consecutive code points."""
     found: list[tuple[int, int]] = []
     for c in sorted(code_points):
         if found and found[-1][1] == c - 1:
@@ -140,7 +140,7 @@ def ranges(code_points: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def class_runs(classes: dict[int, int]) -> list[int]:
-    """first << 8 | class of each run of code points of one class, from 0 on."""
+    """Return first << 8 | class of each run of code points with one class, starting at 0."""
     runs: list[int] = []
     before = -1
     for c in range(0x110000):
@@ -151,7 +151,7 @@ def class_runs(classes: dict[int, int]) -> list[int]:
 
 
 def mapping(changed: Map) -> list[int]:
-    """code point | length << 21, then as many code points, for each."""
+    """Return code point | length << 21, followed by that many code points, for each entry."""
     return [
         number
         for c, text in changed.items()

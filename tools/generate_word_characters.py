@@ -1,4 +1,4 @@
-"""Write native/text/word_characters.cpp out of the project's Unicode tables.
+"""Write native/text/word_characters.cpp from the project's Unicode tables.
 
 python tools/generate_word_characters.py > native/text/word_characters.cpp
 """
@@ -57,7 +57,7 @@ def _rows(name: str) -> str:
 
 
 def cpp() -> str:
-    """The source text."""
+    """Return the source text."""
     return TEXT.format(words=_rows(r"\w"), spaces=_rows(r"\s"))
 
 

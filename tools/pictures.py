@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/guides/inspect-and-verify.md from reports on data/sample.txt, with the machine's chromium.
+"""Make the pictures of docs/guides/inspect-and-verify.md from reports on data/sample.txt, with the system's chromium.
 
 pip install playwright && python tools/pictures.py
 """

@@ -48,13 +48,13 @@ from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.source_list import Source, SourceList
 
 CHUNK_BYTES = 32 << 20
-TOKENS, VALIDATION_TOKENS = 7_900_000, 40_000  # of a text chunk of English
+TOKENS, VALIDATION_TOKENS = 7_900_000, 40_000  # tokens of an English text chunk
 SEQUENCES = 7_000
 FILES_OF_SOURCES = 1000
 
 
 class SimulatedEngine(Engine):
-    """Ends some of the tasks in work, in any order, whenever it is looked at."""
+    """Completes some of the running tasks, in random order, whenever it is polled."""
 
     def __init__(self, workers: int, results: Results) -> None:
         self._workers, self._results = workers, results
@@ -84,7 +84,7 @@ class SimulatedEngine(Engine):
 
 
 class Results:
-    """What tasks would return."""
+    """The results of simulated tasks."""
 
     def __init__(self, layout: ArrayLayout) -> None:
         self._layout = layout
@@ -125,7 +125,7 @@ class Results:
 
 
 def resident_bytes() -> int:
-    """The memory of this process."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tasks", type=int, default=1_000_000, help="text chunks")
+    parser.add_argument("--tasks", type=int, default=1_000_000, help="number of text chunks")
     parser.add_argument("--workers", type=int, default=500)
     parser.add_argument("--zarr-format", type=int, default=3, choices=(2, 3))
     asked = parser.parse_args()

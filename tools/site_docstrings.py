@@ -1,4 +1,4 @@
-"""Griffe extension: shows docstrings as Markdown, with parameters as a list and pages of docs as links.
+"""Griffe extension that renders docstrings as Markdown, with lists of parameters and links to pages of docs.
 
 f(array, seq_len): "array: a split. seq_len: tokens." -> "- `array`: a split.\\n- `seq_len`: tokens."
 """
@@ -17,7 +17,7 @@ ERRORS = re.compile(
 
 
 class Readable(griffe.Extension):
-    """Changes the docstring of each object that griffe reads."""
+    """Rewrites the docstring of each object that griffe reads."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         self.on_object(obj=pkg)

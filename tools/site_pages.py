@@ -45,7 +45,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def site_link(source: str, link: str, is_absolute: bool = False) -> str:
-    """The link of a page of the site to a path, which is relative to the page or to the repository's root.
+    """Return the link from a page of the site to a path, relative to the page or to the repository's root.
 
     "guides/jax.md", "../../SECURITY.md" -> "../SECURITY.md"; "guides/jax.md", "../../tests/a.py" -> an address
     """

@@ -29,7 +29,7 @@ NO_MEMBERS = "    options: {members: false, show_root_heading: false, show_root_
 
 
 def pages() -> dict[str, str]:
-    """The Markdown of each page by its path in the site."""
+    """Return the Markdown of each page by its path in the site."""
     return {
         "reference/cli/index.md": commands_page(),
         **{f"reference/cli/{command}.md": command_page(command) for command in COMMANDS},
@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
 
 
 def parsers(command: str) -> Iterator[Parser]:
-    """The parsers of a command: `info` and `report` have one for tokenizers and one for datasets."""
+    """Yield the parsers of a command. `info` and `report` have one for tokenizers and one for datasets."""
     for module in COMMANDS[command][0]:
         build = import_module(module).build_parser
         commands = build("tokenmill").commands()
@@ -53,7 +53,7 @@ def commands_page() -> str:
 
 
 def command_page(command: str) -> str:
-    """The help of a command, with one entry per option."""
+    """Return the help of a command, with one entry per option."""
     found = list(parsers(command))
     lines = [f"# tokenmill {command}", ""]
     for parser, kind in zip(found, ("Tokenizers", "Datasets"), strict=False):
@@ -81,14 +81,14 @@ def parser_section(parser: Parser, heading: str) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """Plain text as Markdown. Code between backticks stays code."""
+    """Return plain text as Markdown. Code between backticks stays code."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     parts[::2] = [re.sub(r"([*_\[\]{}|\\])", r"\\\1", html.escape(part, quote=False)) for part in parts[::2]]
     return "".join(parts)
 
 
 def sorted_names(package: str) -> list[tuple[str, list[str]]]:
-    """The public names of a package under headings."""
+    """Return the public names of a package by heading."""
     module = import_module(package)
     names = [*module.__all__, *(["open"] if package == "flat_tokens" else [])]
     values = {name: getattr(module, name) for name in names}
@@ -110,7 +110,7 @@ def package_page(package: str) -> str:
 
 
 def names_page() -> str:
-    """All names of `import tokenmill`."""
+    """Return the page with all names of `import tokenmill`."""
     lines = [
         "# tokenmill",
         "",

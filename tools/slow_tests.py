@@ -1,9 +1,9 @@
-"""Writes tests/slow.txt, which `scripts/test --quick` leaves out, from the times of a whole run.
+"""Write tests/slow.txt, the tests that `scripts/test --quick` skips, from the times of a full run.
 
 scripts/test --junitxml=times.xml
 .venv/bin/python tools/slow_tests.py times.xml [SECONDS]       default: 0.1
 
-Tests that had no part in the run, or were skipped, stay what they were.
+Tests that were skipped or not selected keep their state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def seconds_of_tests(times: Path) -> dict[str, float]:
-    """Of each test that ran, as pytest names it without its cases: the seconds of its slowest case."""
+    """Return the seconds of the slowest case of each test that ran. Keys are pytest names without the case."""
     seconds: dict[str, float] = {}
     for case in ElementTree.parse(times).iter("testcase"):
         if case.find("skipped") is None:

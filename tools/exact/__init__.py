@@ -1,1 +1,1 @@
-"""What tools/exactness compares, a part a module."""
+"""The comparisons of tools/exactness, one per module."""

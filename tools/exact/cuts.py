@@ -1,8 +1,8 @@
-"""Texts cut into pieces by every family and pattern here, and by tokenizers and tiktoken.
+"""Compare the pieces of every family and pattern with tokenizers and tiktoken.
 
-Families are those of bpe/presets.py. All scalar values stand in five contexts each, some hundred to a text, so that a
-class that differs for a single character shows; all strings of a few characters at which patterns err, up to a length;
-and patterns that are generated, each on texts of its own.
+bpe/presets.py lists the families. Texts contain all scalar values in five contexts each, several hundred per text, so
+that a class that differs for one character is detected. Other texts are all strings of a few difficult characters up to
+a length, and random texts for each generated pattern.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PATTERNS_A_STEP = 20
 
 
 def families() -> dict[str, tuple[Cut, Cut]]:
-    """Name -> how it is cut here, and by tokenizers: as bytes, since some families cut within a character."""
+    """Return name -> (our cut, cut of tokenizers). Pieces are bytes, since some families cut inside a character."""
     import tokenizers
 
     made: dict[str, tuple[Cut, Cut]] = {}
@@ -66,7 +66,7 @@ def families() -> dict[str, tuple[Cut, Cut]]:
 
 
 def compare(name: str, cuts: tuple[Cut, Cut], text: str) -> tuple[int, str]:
-    """(pieces, what differs)."""
+    """Return the number of pieces and the difference, or ""."""
     ours, theirs = (cut(text) for cut in cuts)
     if ours == theirs:
         return len(ours), ""
@@ -79,7 +79,7 @@ def compare(name: str, cuts: tuple[Cut, Cut], text: str) -> tuple[int, str]:
 
 
 def scalars(_: int, start: int) -> Iterator[Step]:
-    """All scalar values in five contexts; a step is a text of one family."""
+    """Compare all scalar values in five contexts. A step is a text of one family."""
     known = families()
     texts = range(0, len(SCALARS), SCALARS_A_TEXT)
     for number in range(start, len(known) * len(texts)):
@@ -91,7 +91,7 @@ def scalars(_: int, start: int) -> Iterator[Step]:
 
 
 def strings(length: int) -> Callable[[int, int], Iterator[Step]]:
-    """All strings of HARD up to a length; a step is some thousand of one family."""
+    """Compare all strings of HARD up to a length. A step is several thousand of one family."""
 
     def steps(_: int, start: int) -> Iterator[Step]:
         known = families()
@@ -117,7 +117,7 @@ def strings(length: int) -> Callable[[int, int], Iterator[Step]]:
 
 
 def generated(seed: int, start: int) -> Iterator[Step]:
-    """Generated patterns of both dialects, for ever; a step is some of them, each with eight texts."""
+    """Compare generated patterns of both dialects, endlessly. A step is several patterns with eight texts each."""
     for number in itertools.count(start):
         drawn = random.Random(f"{seed} {number}")
         pieces = 0
@@ -131,7 +131,7 @@ def generated(seed: int, start: int) -> Iterator[Step]:
                     if dialect == "oniguruma"
                     else tiktoken_pieces(expression, texts)
                 )
-                # tiktoken leaves out what is between the matches.
+                # tiktoken drops text between matches.
                 split = (
                     Split(expression, dialect, "Removed", True)
                     if dialect == "rust"
@@ -141,7 +141,7 @@ def generated(seed: int, start: int) -> Iterator[Step]:
             except (
                 ValueError,
                 BadTokenizer,
-            ):  # what either can't read or say is for the tests of the readers
+            ):  # tests of the readers cover unsupported patterns
                 continue
             for text in texts:
                 found, expected = ours.pretokens(text), [piece for piece in theirs(text) if piece]

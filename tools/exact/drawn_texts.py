@@ -1,7 +1,6 @@
-"""Texts for a tokenizer that nobody wrote: from its own vocabulary, from real ones cut up, and from hard characters.
+"""Random texts for a tokenizer: from its vocabulary, from excerpts of real texts, and from difficult characters.
 
-Real texts show the words that people use, in the order that they use them. These show the entries that no text at
-hand has, entries beside any others, words cut anywhere, and characters at which patterns err.
+They contain entries that real texts lack, arbitrary sequences of entries, partial words, and edge cases of patterns.
 """
 
 from __future__ import annotations
@@ -22,34 +21,34 @@ EXCERPT_BYTES = 40_000
 
 
 def documents(drawn: random.Random, tokenizer: Tokenizer, texts: list[Path], separator: str) -> list[str]:
-    """DOCUMENTS without the separator, of up to some tens of kilobytes, of a kind each."""
+    """Return DOCUMENTS texts without the separator, of up to tens of kilobytes, each of one kind."""
     kinds = [of_entries, of_common_entries, of_hard_characters] + [of_excerpts, of_words] * bool(texts)
     made = (drawn.choice(kinds)(drawn, tokenizer, texts) for _ in range(DOCUMENTS))
     return [document.replace(separator, " ") for document in made]
 
 
 def of_entries(drawn: random.Random, tokenizer: Tokenizer, _: list[Path]) -> str:
-    """Any entries of the vocabulary, one after the other."""
+    """Return a random sequence of entries of the vocabulary."""
     ids = ordinary_ids(tokenizer)
     chosen = np.random.default_rng(drawn.getrandbits(32)).integers(len(ids), size=drawn.randint(10, 10_000))
     return tokenizer.decode(ids[chosen], errors="replace")
 
 
 def of_common_entries(drawn: random.Random, tokenizer: Tokenizer, _: list[Path]) -> str:
-    """A few entries again and again, the first of the vocabulary most: short pieces, and what they merge to."""
+    """Repeat a few entries, mostly with low IDs: short pieces and their merges."""
     ids = ordinary_ids(tokenizer)
     few = [ids[int(len(ids) * drawn.random() ** 3)] for _ in range(drawn.choice([3, 30, 1000]))]
     return tokenizer.decode(drawn.choices(few, k=drawn.randint(10, 10_000)), errors="replace")
 
 
 def of_hard_characters(drawn: random.Random, _: Tokenizer, __: list[Path]) -> str:
-    """Hard characters in any order, with runs of one now and then."""
+    """Return difficult characters in random order, with occasional runs."""
     runs = [character * drawn.choice([1, 1, 1, 1, 1, 1, 2, 3, 17]) for character in HARD]
     return "".join(drawn.choices(runs, k=drawn.randint(10, 5000)))
 
 
 def of_excerpts(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
-    """A real text from any byte to any byte."""
+    """Return a random excerpt of a real text, cut at any byte."""
     path = drawn.choice(texts)
     with path.open("rb") as file:
         file.seek(drawn.randrange(path.stat().st_size))
@@ -57,7 +56,7 @@ def of_excerpts(drawn: random.Random, _: Tokenizer, texts: list[Path]) -> str:
 
 
 def of_words(drawn: random.Random, tokenizer: Tokenizer, texts: list[Path]) -> str:
-    """Words of real texts cut and joined anew, in the case that they have or another."""
+    """Return words of real texts, cut and joined at random, in original or changed case."""
     words = "".join(of_excerpts(drawn, tokenizer, texts) for _ in range(2)).split(" ")
     ends = drawn.choices(words, k=len(words) // 2)
     changes: list[Callable[[str], str]] = [str, str.upper, str.title, str.swapcase]

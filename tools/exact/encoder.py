@@ -1,9 +1,9 @@
-"""The encoder against itself, on text made to be nasty: the same ids whatever its cache, threads and instruction set.
+"""Check that the IDs of adversarial text do not depend on the cache, the threads and the instruction set.
 
 Each round draws a small vocabulary, a merge rule, a pattern, special tokens and a text: known and new words, short and
-long, of several scripts, runs of one character, special tokens anywhere. The portable variant without a cache, which
-merges every pretoken anew, says what is right. The others start with a cache of some size, often so small that it
-forgets, and encode the text three times by one to three threads. Short texts are encoded by bpe/reference.py too.
+long, of several scripts, runs of one character, special tokens anywhere. The expected IDs come from the portable
+variant without a cache, which merges every pretoken. The others start with a cache of random size, often so small that
+it evicts, and encode the text three times with one to three threads. Short texts are also encoded by bpe/reference.py.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ SCRIPTS = (
     ".,;-=|*/'\"",
     "e\u0301a\u0300\u200d",
 )
-# Around the widths of registers, keys, lanes, gathered pretokens, sweeps.
+# Lengths around the widths of registers, keys, lanes, gathered pretokens and sweeps.
 LONG_WORDS = (16, 17, 31, 32, 33, 63, 64, 65, 100, 511, 512, 513, 1000, 5000)
-REFERENCE_BYTES = 4000  # its time is that of the longest pretoken squared
+REFERENCE_BYTES = 4000  # its time is quadratic in the longest pretoken
 LONG_RUNS = (64, 127, 1000, 8191, 8192, 8193, 20_000)
 
 
 @dataclass
 class Round:
-    """What is encoded, by which vocabulary, and who must agree on it."""
+    """A text, a vocabulary, and the encoders that must agree."""
 
     entries: dict[int, bytes]
     merges: list[tuple[bytes, bytes]] | None
@@ -75,7 +75,7 @@ class Round:
 
 
 def rounds(seed: int, start: int) -> Iterator[Step]:
-    """Rounds for ever, each with a seed of its own; compared are tokens."""
+    """Run rounds endlessly, each with a new seed. Steps count tokens."""
     for number in itertools.count(start):
         drawn = random.Random(f"{seed} {number}")
         case = draw(drawn)
@@ -119,7 +119,7 @@ def draw(drawn: random.Random) -> Round:
 
 
 def ids_for(drawn: random.Random, count: int, in_order: bool) -> list[int]:
-    """From 0 on as a rule; else with gaps, up to around the largest that the core's tables have room for."""
+    """Return IDs, mostly from 0 on, otherwise with gaps, up to around the largest ID of the core's tables."""
     most = drawn.choice([count, count, count, 2**16 + 500, 2**21 + 500, 2**31 - 100])
     ids = sorted(drawn.sample(range(max(0, most - 3 * count) if drawn.random() < 0.5 else 0, most), count))
     if not in_order and drawn.random() < 0.5:
@@ -132,7 +132,7 @@ def word(drawn: random.Random, script: str, length: int) -> str:
 
 
 def text(drawn: random.Random, scripts: list[str], known: list[str], size: int) -> str:
-    """Some `size` characters, with shares of new words, long ones and special tokens that are drawn, too."""
+    """Return about `size` characters, with random shares of new words, long words and special tokens."""
     own = drawn.sample(scripts, drawn.randint(1, len(scripts)))
     new, long = drawn.choice([0.0, 0.01, 0.1, 0.5, 1.0]), drawn.choice([0, 0.01, 0.2])
     special, between = drawn.choice([0, 0, 0.01, 0.2]), drawn.choice(["", " ", " ", " ", "\n"])
@@ -156,7 +156,7 @@ def text(drawn: random.Random, scripts: list[str], known: list[str], size: int) 
 
 
 def compare(case: Round, drawn: random.Random) -> tuple[int, str]:
-    """(tokens, what differs; empty if nothing does)."""
+    """Return the number of tokens and the difference, or ""."""
     best, *others = _core.simd_variants()
     use_special = bool(case.special)
     try:

@@ -1,10 +1,11 @@
-"""Ids beside those of tiktoken and of Hugging Face tokenizers, over generated texts, drawn ones and files.
+"""Compare IDs with tiktoken and Hugging Face tokenizers, on generated texts, random texts and files.
 
-A rank file is FILE:PATTERN (gpt2, cl100k, o200k, llama3, qwen2) and is checked as three tokenizers: as it is, with its
-ids against tiktoken; written as a tokenizer.json with ignore_merges and the list of its merges, with the same ids; and
-as that list without ignore_merges, against Hugging Face tokenizers. qwen2 is checked with NFC before it as well.
-A tokenizer.json is checked against Hugging Face tokenizers. Ours encodes every part of a text twice, with one thread
-and with two. The vocabularies of generated texts are those of `encoder`.
+A rank file is FILE:PATTERN (gpt2, cl100k, o200k, llama3, qwen2). It is checked as three tokenizers: unchanged, against
+tiktoken; written as a tokenizer.json with ignore_merges and its list of merges, against the same IDs; and with that
+list without ignore_merges, against Hugging Face tokenizers. qwen2 is also checked with NFC.
+
+A tokenizer.json is checked against Hugging Face tokenizers. Our tokenizer encodes every part of a text twice, with one
+and with two threads. Generated texts use the vocabularies of `encoder`.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from exact.steps import Step
 
 SEPARATOR = "<|endoftext|>"
 PIECE_BYTES = 8_000_000
-DRAWN_STEPS = 100  # of a tokenizer, before the next is loaded
+DRAWN_STEPS = 100  # steps of a tokenizer before the next is loaded
 Encode = Callable[[list[str]], list[NDArray[np.uint32]]]
 
 
 @dataclass(frozen=True)
 class Check:
-    """A tokenizer of ours beside another's; theirs: documents -> ids of each."""
+    """Our tokenizer and a peer. theirs: documents -> IDs of each."""
 
     name: str
     ours: Tokenizer
@@ -41,7 +42,7 @@ class Check:
 
 
 def generated(seed: int, start: int) -> Iterator[Step]:
-    """Vocabularies with a text each, for ever."""
+    """Compare random vocabularies with one text each, endlessly."""
     for number in itertools.count(start):
         case = encoder.draw(random.Random(f"{seed} {number} ids"))
         text = case.text.decode().split(SEPARATOR)
@@ -54,7 +55,7 @@ def generated(seed: int, start: int) -> Iterator[Step]:
 
 
 def of_files(tokenizers: list[str], texts: list[Path]) -> Callable[[int, int], Iterator[Step]]:
-    """All tokenizers over all texts, PIECE_BYTES at a step."""
+    """Compare all tokenizers on all texts, PIECE_BYTES per step."""
 
     def steps(_: int, start: int) -> Iterator[Step]:
         number = 0
@@ -76,7 +77,7 @@ def of_files(tokenizers: list[str], texts: list[Path]) -> Callable[[int, int], I
 
 
 def of_drawn_texts(tokenizers: list[str], texts: list[Path]) -> Callable[[int, int], Iterator[Step]]:
-    """Texts drawn for each tokenizer, DRAWN_STEPS of one after those of another, for ever."""
+    """Compare random texts for each tokenizer in turn, DRAWN_STEPS at a time, endlessly."""
 
     def steps(seed: int, start: int) -> Iterator[Step]:
         if not tokenizers:
@@ -98,7 +99,7 @@ def of_drawn_texts(tokenizers: list[str], texts: list[Path]) -> Callable[[int, i
 
 
 def pieces(path: Path, piece_bytes: int) -> Iterator[list[str]]:
-    """The documents of a file, some at a time."""
+    """Yield the documents of a file in groups."""
     held = b""
     with path.open("rb") as file:
         while block := file.read(piece_bytes):
@@ -110,7 +111,7 @@ def pieces(path: Path, piece_bytes: int) -> Iterator[list[str]]:
 
 
 def compare(check: Check, documents: list[str]) -> tuple[str | None, int]:
-    """(what differs first, or None; tokens)."""
+    """Return the first difference, or None, and the number of tokens."""
     expected = check.theirs(documents)
     buffer = SEPARATOR.join(documents).encode()
     for threads in (1, 2):
@@ -134,7 +135,7 @@ def where(ours: NDArray[np.uint32], theirs: NDArray[np.uint32], tokenizer: Token
 
 
 def checks_of(given: str) -> Iterator[Check]:
-    """All comparisons of one tokenizer given on the command line."""
+    """Yield the comparisons for one tokenizer of the command line."""
     path, _, pattern = given.rpartition(":") if given.rpartition(":")[2] in PATTERNS else (given, "", "")
     if not pattern:
         loaded = Tokenizer.load(path)

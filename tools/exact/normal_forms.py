@@ -1,4 +1,4 @@
-"""All scalar values in five contexts through every normalizer here and in tokenizers."""
+"""Compare every normalizer with tokenizers, on all scalar values in five contexts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from bpe.normalizers import (
     StripAccents,
 )
 
-# Between others, behind a letter and a mark, before a mark, between two that compose; and twice.
+# Bare, after a letter, before a mark, between marks, and between Hangul letters with a repetition.
 CONTEXTS = ("{0}", "e{0}", "{0}\u0301", "a\u0323{0}\u0345b", "\u1112{0}\u11ab{0}{0}")
 SCALARS_A_TEXT = 128
 
 
 def normalizers() -> dict[str, Normalizer]:
-    """Those of tokenizer.json, one by one and as files combine them."""
+    """Return the normalizers of tokenizer.json, alone and in the combinations of real files."""
     parts: dict[str, tuple[Any, ...]] = {name: (Form(name),) for name in ("NFC", "NFD", "NFKC", "NFKD")}
     parts |= {type(each).__name__: (each,) for each in (Lowercase(), Nmt(), StripAccents(), ByteLevel())}
     parts |= {
@@ -51,7 +51,7 @@ def normalizers() -> dict[str, Normalizer]:
 
 
 def scalars(_: int, start: int) -> Iterator[Step]:
-    """A step is a text of one normalizer; compared are the characters of the result."""
+    """Compare all scalar values. A step is a text of one normalizer and counts the characters of the result."""
     import tokenizers
 
     known = normalizers()

@@ -1,4 +1,4 @@
-"""What the parts of tools/exactness give: steps that can be gone on from."""
+"""Resumable steps of the comparisons of tools/exactness."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """Something that was compared. following: the number to go on from. compared: pieces, characters or tokens.
-    difference: what differs, and how to repeat it; empty if nothing does."""
+    """One comparison.
+
+    following: number of the next step, to resume from.
+    compared: number of pieces, characters or tokens.
+    difference: the difference and how to repeat it, or "".
+    """
 
     following: int
     compared: int

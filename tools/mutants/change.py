@@ -1,4 +1,4 @@
-"""One small change of one file, and the name it keeps while other lines move."""
+"""One small change of one file, with a key that does not depend on line numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Change:
-    """What stands in [start, stop) of the text of `path` becomes `after`."""
+    """Replaces [start, stop) of the text of `path` by `after`."""
 
-    path: str  # below the root of the tree
+    path: str  # relative to the root of the tree
     scope: str  # function or class, "" for the module
     line: int
     kind: str
@@ -22,19 +22,19 @@ class Change:
     key: str = ""
 
     def applied(self, text: str) -> str:
-        """The changed text. ValueError if the place holds something else."""
+        """Return the changed text. Raise ValueError if the span has other text."""
         if text[self.start : self.stop] != self.before:
             raise ValueError(f"{self.path}:{self.line} is not what it was")
         return text[: self.start] + self.after + text[self.stop :]
 
     def told(self) -> str:
-        """One line: where, what it was, what it becomes."""
+        """Return one line with the location, the old and the new text."""
         before, after = (" ".join(text.split()) for text in (self.before, self.after))
         return f"{self.path}:{self.line} [{self.kind}] {before} -> {after or '(nothing)'}"
 
 
 def with_keys(changes: list[Change]) -> list[Change]:
-    """The changes with keys: the hash of file, scope, kind, both texts, and the how manieth of these it is."""
+    """Add keys to changes: the hash of file, scope, kind, both texts, and an index among equal ones."""
     seen: Counter[tuple[str, ...]] = Counter()
     keyed = []
     for change in changes:

@@ -1,7 +1,7 @@
-"""Which test files look at a module: those named after it, then those nearest to it by imports.
+"""Find the test files of a module: first the files named after it, then the closest ones by imports.
 
-Coverage by test would tell the lines, but not those that run in worker processes and in commands, which are most of
-what can go wrong here; and it costs a run of the whole suite. Imports cost nothing and are never out of date.
+Coverage per test misses lines in worker processes and in commands, and costs a run of the whole suite. Imports cost
+nothing and are always up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("bpe", "convert", "flat_tokens", "tokenmill")
-# Tests of the C++ in a folder, for files that no test is named after.
+# Tests of the C++ in a folder, for files without a test of the same name.
 NATIVE_TESTS = {
     "bpe/native/train": (
         "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
@@ -83,7 +83,7 @@ class Covering:
         self._distances = {test: self._from(test) for test in self._tests}
 
     def tests(self, path: str) -> list[str]:
-        """The test files of a source file, the likeliest first; both below the root."""
+        """Return the test files of a source file, most relevant first. Paths are relative to the root."""
         if not path.endswith(".py"):
             return self._native(path)
         stem = Path(path).stem
@@ -109,7 +109,7 @@ class Covering:
         return found
 
     def _from(self, test: Path) -> dict[str, int]:
-        """The modules that a test imports, by how many imports lie in between."""
+        """Return the modules that a test imports, with the number of imports in between."""
         distances: dict[str, int] = {}
         waiting = deque([(test, 0)])
         while waiting:
@@ -120,11 +120,13 @@ class Covering:
                     waiting.append((self._modules[name], distance + 1))
         return distances
 
-    @cache  # noqa: B019 - there is one, to the end of the run
+    @cache  # noqa: B019 - one object, for the whole run
     def _imports(self, path: Path) -> tuple[str, ...]:
-        """The modules that a file names. As text too: those of a table that are imported late, whole
-        ("package.module") or, in the file that imports them, by the end of their name ("jsonl"); and packages that
-        a test starts as commands."""
+        """Return the modules that a file names.
+
+        This includes names in strings: modules of a table for late imports, in full ("package.module") or, in the file
+        that imports them, by their last part ("jsonl"), and packages that a test runs as commands.
+        """
         names: dict[str, None] = {}
         text = path.read_text()
         below = ".".join(path.relative_to(self._root).parts[:-1]) + "."
@@ -138,7 +140,7 @@ class Covering:
                 wanted = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module:
                 wanted = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-                helper = path.with_name(f"{node.module}.py")  # tests: a file beside
+                helper = path.with_name(f"{node.module}.py")  # in tests: a file in the same folder
                 if "tests" in path.parts and helper.exists() and helper != path:
                     names.update(dict.fromkeys(self._imports(helper)))
             else:

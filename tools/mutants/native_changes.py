@@ -1,5 +1,5 @@
-"""All small changes of a C++ file, by its tokens. The house's layout (clang-format) tells an operator, which has
-blanks around it, from the brackets of a template. What does not compile is no change: the compiler tells.
+"""All small changes of a C++ file, from its tokens. clang-format puts spaces around operators, which distinguishes them
+from the brackets of a template. Changes that do not compile are discarded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FUNCTION = re.compile(r"^[A-Za-z][^\n;]*?([\w~:]+)\([^;]*?\)[^;{]*\{$", re.M)
 
 
 def native_changes(path: str, text: str) -> list[Change]:
-    """The changes of one file, in the order of the text."""
+    """Return the changes of one file, in the order of the text."""
     bare = LEFT_ALONE.sub(lambda match: re.sub(r"[^\n]", "\1", match[0]), text)
     functions = [(match.start(), match[1]) for match in FUNCTION.finditer(bare)]
     changes = []

@@ -1,6 +1,6 @@
-"""All small changes of a Python module: bounds, conditions, arithmetic, numbers, order, calls and checks left out.
+"""All small changes of a Python module: bounds, conditions, arithmetic, numbers, order, dropped calls and checks.
 
-Texts of errors, annotations and docstrings stay as they are: what a sentence says is no promise about data.
+Texts of errors, annotations and docstrings are not changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CALLS = {"sorted": "list", "min": "max", "max": "min", "all": "any", "any": "all
 
 
 def python_changes(path: str, text: str) -> list[Change]:
-    """The changes of one module, in the order of the text."""
+    """Return the changes of one module, in the order of the text."""
     found = list(_Finder(path, text).visit(ast.parse(text), ""))
     return with_keys(sorted(found, key=lambda change: (change.start, change.stop, change.after)))
 
@@ -97,7 +97,7 @@ class _Finder:
                 yield self._whole(node, "break", "loop", scope)
 
     def _order(self, body: list[ast.stmt], scope: str) -> Iterator[Change]:
-        """Two calls after each other change places."""
+        """Swap two consecutive calls."""
         for first, second in itertools.pairwise(body):
             if _is_call(first) and _is_call(second):
                 start, stop = self._span(first)[0], self._span(second)[1]
@@ -115,7 +115,7 @@ class _Finder:
     def _between(
         self, left: ast.AST, right: ast.AST, after: str, kind: str, node: ast.AST, scope: str
     ) -> Change:
-        """The operator between two operands; the change shows the whole expression where it is short."""
+        """Change the operator between two operands. The change shows the whole expression if it is short."""
         low, high = self._span(left)[1], self._span(right)[0]
         gap = self._text[low:high]
         bare = re.sub("#[^\n]*", lambda comment: " " * len(comment[0]), gap)
@@ -133,7 +133,7 @@ class _Finder:
         return self._text[start:stop]
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
-        """Of characters; ast counts bytes of UTF-8 in a line."""
+        """Return the span in characters. ast counts UTF-8 bytes within a line."""
         return (
             self._place(getattr(node, "lineno"), getattr(node, "col_offset")),  # noqa: B009 - any node has them
             self._place(getattr(node, "end_lineno"), getattr(node, "end_col_offset")),  # noqa: B009

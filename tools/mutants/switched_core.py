@@ -1,8 +1,8 @@
-"""Compiles the core once, with a run-time switch for each of many changes. TOKENMILL_MUTANT turns one switch on.
+"""Compile the core once, with a run-time switch for each of many changes. TOKENMILL_MUTANT turns one switch on.
 
-The compiler takes most of the time of a change. Three kinds of change have no switch and are built one by one
-(trial.py): those that do not compile as one; `&&` and `||`, whose right side would always be evaluated; and constants
-of the compiler.
+Most of the time of a change is compilation. Three kinds of change have no switch and are built separately (trial.py):
+changes that do not compile with a switch; `&&` and `||`, since a switch would always evaluate the right side; and
+compile-time constants.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADER = Path(__file__).with_name("switches.hpp")
 
 
 class SwitchedCore:
-    """numbers: of the changes that are in it, by key."""
+    """A build with switches. numbers: number of each included change, by key."""
 
     def __init__(self, root: Path, folder: Path, changes: Iterable[Change], jobs: int) -> None:
         self._folder = folder / "switched"
@@ -54,7 +54,7 @@ class SwitchedCore:
                 (self._folder / path).write_text(text)
 
     def _without_errors(self, changes: list[Change], told: str) -> list[Change]:
-        """The changes outside the lines with an error; if no change is in such a line, outside all lines it names."""
+        """Return the changes outside the lines with an error; if none is on one, outside all lines in the output."""
         for pattern in (r":(\d+):\d+: (?:fatal )?error:", r":(\d+):\d+:"):
             bad = {
                 (path, int(line))
@@ -75,7 +75,7 @@ class SwitchedCore:
 
 
 def switched(text: str, changes: Iterable[Change], numbers: Iterable[int]) -> str:
-    """The text with a switch for each change; one may lie within another."""
+    """Return the text with a switch for each change. Changes may be nested."""
     edits = [edit for change, number in zip(changes, numbers, strict=True) for edit in _edits(change, number)]
     for start, stop, after in sorted(edits, reverse=True):
         text = text[:start] + after + text[stop:]
@@ -83,7 +83,7 @@ def switched(text: str, changes: Iterable[Change], numbers: Iterable[int]) -> st
 
 
 def _edits(change: Change, number: int) -> list[tuple[int, int, str]]:
-    """[start, stop) of the text becomes this; none where it can't be a switch."""
+    """Return replacements as (start, stop, text), or [] if the change cannot have a switch."""
     start, stop, on = change.start, change.stop, f"switches::on<{number}>()"
     match change.kind:
         case "operator" if change.before in OPERATORS:
@@ -110,7 +110,7 @@ def copy_sources(root: Path, folder: Path) -> None:
 
 
 def configure(folder: Path, *options: str) -> None:
-    """A build of the sources there, with less optimization, which takes less time."""
+    """Configure a build of the sources in a folder, with less optimization, so that it compiles faster."""
     recipe = folder / "CMakeLists.txt"
     recipe.write_text(recipe.read_text().replace("-O3", "-O1"))
     nanobind = subprocess.check_output([sys.executable, "-m", "nanobind", "--cmake_dir"], text=True).strip()
@@ -120,7 +120,7 @@ def configure(folder: Path, *options: str) -> None:
 
 
 def build(folder: Path, jobs: int = 1) -> str | None:
-    """What the compiler tells where it fails."""
+    """Build. Return the compiler's errors, or None."""
     made = subprocess.run(
         ["ninja", "-C", "build", "-k0", f"-j{jobs}"],
         cwd=folder,
@@ -132,6 +132,6 @@ def build(folder: Path, jobs: int = 1) -> str | None:
 
 
 def cores_of(folder: Path) -> dict[str, Path]:
-    """The modules built there, by package."""
+    """Return the built modules by package."""
     found = (folder / "build").rglob("_core.*.so")
     return {core.parent.name if core.parent.name != "build" else "bpe": core for core in found}

@@ -1,10 +1,9 @@
-// Changes of the core that are chosen when it is loaded: TOKENMILL_MUTANT is the number of the one that is
-// made, and the file TOKENMILL_MUTANT_REACHED says when it is come to: "reached", or "invalid" where it does
-// not compile. Included before every source (switched_core.py).
+// Changes of the core that are selected at load time. TOKENMILL_MUTANT is the number of the active change.
+// The file TOKENMILL_MUTANT_REACHED records its execution: "reached", or "invalid" if it does not compile.
+// Included before every source (switched_core.py).
 //
-// An operator keeps its place and its precedence: `a < b` becomes `a < less<7>() < b`. In constant
-// expressions nothing is changed. All names are local to a file: files are compiled for several instruction
-// sets.
+// An operator keeps its position and precedence: `a < b` becomes `a < less<7>() < b`. Constant expressions
+// are not changed. All names are local to a file, since files are compiled for several instruction sets.
 #pragma once
 
 #include <cstdio>

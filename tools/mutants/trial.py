@@ -1,6 +1,6 @@
-"""Runs tests over a copy of the tree in which one change was made; the checkout itself is never touched.
+"""Run tests in a copy of the tree with one change. The checkout itself is never modified.
 
-A process forks a child for each change, which has the libraries imported already but none of the packages.
+A process forks a child for each change. The child has imported the libraries but none of the packages.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ LIBRARIES = (
     "tokenizers", "tiktoken", "sentencepiece", "xxhash", "pyarrow", "pyarrow.parquet", "obstore", "obstore.store",
     "torch", "jax", "grain",
 )  # fmt: skip
-MEASURE_SECONDS = 120.0  # of a test file, by the clock
-SLOW_SECONDS = 3.0  # of processor time: a test that takes longer on unchanged code has no part in this
-NO_ANSWER = -999  # below the negative numbers of signals
-SLOW_BY_CLOCK = 12.0  # such a test is broken off: it waits, or the machine has other work
+MEASURE_SECONDS = 120.0  # wall time of a test file
+SLOW_SECONDS = 3.0  # processor time; slower tests on unchanged code are excluded
+NO_ANSWER = -999  # below the negated signal numbers
+SLOW_BY_CLOCK = 12.0  # wall time after which a test is stopped
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests said: killed, survived, unreached (no test came to it, of the core), untested (no test ran) or
+    """Result of the tests: killed, survived, unreached (core only: no test executed it), untested (no test ran) or
     invalid (does not compile)."""
 
     result: str
-    test: str  # that failed first
-    tests: list[str]  # files that ran
+    test: str  # the first failure
+    tests: list[str]  # files that ran, in order
     seconds: float
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A quick test that passes on the unchanged tree: its processor time, which other work on the machine does not
-    change, its time by the clock, and which functions it calls in its process, as file:scope."""
+    """A quick test that passes on the unchanged tree: its processor time, which hardly depends on other load, its wall
+    time, and the functions that it calls in its process, as file:scope."""
 
     name: str
     seconds: float
@@ -70,7 +70,7 @@ class Measured:
 
 
 class Tree:
-    """A copy of the tree, for one process. times: the folder where it is kept what tests take and call."""
+    """A copy of the tree, for one process. times: folder with the times and calls of tests."""
 
     def __init__(self, root: Path, folder: Path, times: Path, core: SwitchedCore | None) -> None:
         self.folder = folder / f"tree-{os.getpid()}"
@@ -87,7 +87,7 @@ class Tree:
     # -- changes
 
     def try_change(self, change: Change, tests: list[str], test_seconds: float) -> Outcome:
-        """Make the change, run tests of these files, take it back."""
+        """Make the change, run tests of these files, and revert it."""
         started = time.monotonic()
         chosen = self._choose(change, tests, test_seconds)
         if not chosen:
@@ -108,7 +108,7 @@ class Tree:
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # compiled files stay valid
 
     def _try_core(self, change: Change, tests: list[Measured]) -> tuple[str, str]:
-        """By its switch; in a core of its own where it has none, or changes a constant of the compiler's."""
+        """Try a change of the core with its switch, or in a separate build if it has none."""
         assert self._core
         if change.key in self._core.numbers:
             reached = self.folder / "reached"
@@ -139,16 +139,18 @@ class Tree:
             self._place(self._core.cores)
 
     def _place(self, cores: dict[str, Path]) -> None:
-        """Into the copy's packages, before the installed ones."""
+        """Copy the cores into the packages of this tree, which take precedence over the installed ones."""
         for package, core in cores.items():
             new = self.folder / package / (core.name + ".new")
             shutil.copyfile(core, new)
             new.rename(self.folder / package / core.name)
 
     def _choose(self, change: Change, tests: list[str], seconds: float) -> list[Measured]:
-        """The quickest tests of these files that call the changed function, for so long: many small ones say more than
-        a few long ones. Where none does in its own process (it runs in workers, in a command, on import, in the core)
-        all tests of the files stand in."""
+        """Return the fastest tests of these files that call the changed function, up to a total time.
+
+        Many small tests detect more than a few long ones. If no test calls the function in its own process (it runs in
+        workers, in a command, on import, or in the core), choose from all tests of the files.
+        """
         found = [one for test in tests for one in self._measured(test)]
         called = [one for one in found if f"{change.path}:{change.scope}" in one.calls]
         chosen = list[Measured]()
@@ -160,7 +162,7 @@ class Tree:
         return chosen
 
     def _measured(self, test: str) -> list[Measured]:
-        """The quick tests of a file; measured once, kept for all processes and runs."""
+        """Return the quick tests of a file. They are measured once and cached for all processes and runs."""
         kept = self._times / f"{test.replace('/', '-')}.json"
         if not kept.exists():
 
@@ -177,7 +179,7 @@ class Tree:
         ]
 
     def _run(self, tests: list[Measured], environment: dict[str, str] | None = None) -> tuple[str, str]:
-        """survived or killed, by the tests in this order, and the first that failed."""
+        """Run the tests in this order. Return "survived" or "killed", and the first failure."""
         told = self.folder / "failed"
         told.write_text("(no answer in time)")
         names = [test.name for test in tests]
@@ -196,7 +198,7 @@ class Tree:
         return ("killed" if status else "survived"), told.read_text()
 
     def _in_child(self, work: Callable[[], int], limit: float) -> int:
-        """What work() gives in a fork, NO_ANSWER where it takes too long; all that it started is killed."""
+        """Return the result of work() in a fork, or NO_ANSWER after the limit. All its child processes are killed."""
         child = os.fork()
         if child == 0:
             status = 99
@@ -233,7 +235,7 @@ def _pytest(folder: Path, tests: list[str], plugin: object, stop: bool) -> int:
     sys.path.insert(0, str(folder))
     temporary = folder.parent / f"tmp-{os.getpid()}"
     temporary.mkdir()
-    sys.dont_write_bytecode = stop  # what is not changed is compiled once
+    sys.dont_write_bytecode = stop  # unchanged files are compiled once
     try:
         arguments = [
             "-q",
@@ -250,7 +252,7 @@ def _pytest(folder: Path, tests: list[str], plugin: object, stop: bool) -> int:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of its children that ended."""
+    """Return the processor time of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
@@ -259,7 +261,7 @@ class _Slow(BaseException):
 
 
 class _Times:
-    """Measures tests, notes what they call (of Python, where that is what changes), and breaks off slow ones."""
+    """Measures tests, records their calls (for changes of Python), and stops slow ones."""
 
     def __init__(self, folder: Path, kept: Path, with_calls: bool) -> None:
         self._folder, self._kept, self._with_calls = f"{folder}/", kept, with_calls
@@ -302,14 +304,14 @@ class _Times:
             self._passed[report.nodeid] = self._seconds, report.duration, sorted(self._calls())
             made = self._kept.with_suffix(
                 f".{os.getpid()}"
-            )  # at once: a file that takes too long counts in part
+            )  # write now, so that a file that times out counts in part
             made.write_text(json.dumps(self._passed))
             made.rename(self._kept)
 
     def _calls(self) -> set[str]:
-        """file:scope of the tree's functions, and of those around them."""
+        """Return file:scope of the called functions of the tree, and of their enclosing functions."""
         found = set()
-        for code in self._called.copy():  # of this test so far: the report comes while it is noted
+        for code in self._called.copy():  # copied, since calls are recorded during the report
             path = code.co_filename.removeprefix(self._folder)
             if path != code.co_filename and not path.startswith("tests/"):
                 names = [name for name in code.co_qualname.split(".") if not name.startswith("<")]
@@ -318,7 +320,7 @@ class _Times:
 
 
 class _Chooser:
-    """Runs these tests alone, in this order, and notes the first failure."""
+    """Runs only these tests, in this order, and records the first failure."""
 
     def __init__(self, tests: list[str]) -> None:
         self._places, self.failed = {name: place for place, name in enumerate(tests)}, ""

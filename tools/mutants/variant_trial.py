@@ -1,5 +1,5 @@
-"""Tries changes of a SIMD variant by tools/check_variants, over a copy of the core's sources: where the processor has
-not its instructions, no test runs them.
+"""Try changes of a SIMD variant with tools/check_variants, in a copy of the core's sources. The tests do not run the
+variant if the processor lacks its instructions.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from pathlib import Path
 from mutants.change import Change
 from mutants.trial import Outcome
 
-VARIANTS = {"arm64": "neon", "avx512": "avx512"}  # options of check_variants, and what files are named for
+VARIANTS = {"arm64": "neon", "avx512": "avx512"}  # option of check_variants -> suffix of file names
 SOURCES = ("native", "bpe/native", "tools/native")
 CHECK = "tools/check_variants"
 ENDLESS_SECONDS = 300.0
 ROUNDS = "2"
-NOT_COMPILED = 123  # by xargs
+NOT_COMPILED = 123  # exit status of xargs
 
 
 def check_unchanged(root: Path, kind: str) -> None:
-    """Build what the copies begin with. Ends the program if a tool is missing, or the check fails without a change."""
+    """Build the initial state of the copies. Exit if a tool is missing, or if the check fails without a change."""
     code, told = _check(root, kind, {})
     if code:
         sys.exit(f"error: {CHECK} --{kind} fails on unchanged sources: {told.strip()}")
 
 
 class VariantTree:
-    """A copy of the sources, with what was built of them, for one process."""
+    """A copy of the sources and their build, for one process."""
 
     def __init__(self, root: Path, folder: Path, kind: str) -> None:
         self._folder, self._kind = folder / f"variant-{os.getpid()}", kind
@@ -42,7 +42,7 @@ class VariantTree:
         self._environment = {"TABLES": str(self._folder / built / "tables.txt")}
 
     def try_change(self, change: Change, tests: list[str], test_seconds: float) -> Outcome:
-        """Make the change, check all variants, take it back."""
+        """Make the change, check all variants, and revert it."""
         started = time.monotonic()
         path = self._folder / change.path
         text = path.read_text()

@@ -1,13 +1,11 @@
-// Does every SIMD variant of this machine do what the portable one does? scripts/check_neon builds and runs
-// this.
+// Compares every SIMD variant of this machine with the portable one. scripts/check_neon builds and runs this.
 //
-//   check_variants TABLES [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
+//   check_variants TABLES [ROUNDS] [SEED]     default: 5 rounds, seed 1; prints counts, exits 0 or 1
 //
-// TABLES are those of the patterns (write_tables.py). Seeded texts of sizes around the widths the
-// variants work in are pretokenized, validated, searched for special tokens, merged and encoded by each
-// variant. Searching is compared with a look at every place, merging with merge_by_heap.hpp, which has no
-// variants, and encoding with the text as well. Texts lie flush with pages that may not be read, at either
-// end, so a read outside ends the program.
+// TABLES is the output of write_tables.py. Each variant pretokenizes, validates, merges and encodes seeded
+// texts and searches them for special tokens. Sizes are around the widths of the variants. References are a
+// search at every offset, merge_by_heap.hpp (which has no variants), and the decoded text. Texts touch an
+// inaccessible page at either end, so a read out of bounds crashes.
 #include "guarded_text.hpp"
 #include "merge/merge_by_heap.hpp"
 #include "pretokenize/text_window.hpp"
@@ -30,7 +28,7 @@ namespace {
 
 struct Check {
   size_t compared = 0, unequal = 0;
-  // Tells of the first few.
+  // Prints the first few differences.
   void expect(bool equal, const char *variant, const char *what, size_t size) {
     ++compared;
     if (!equal && ++unequal <= 10)
@@ -69,7 +67,7 @@ void compare_validation(Check &check, const std::string &variant, const uint8_t 
   check.expect(bpe::validate_utf8(text, size) == wanted, variant.c_str(), "validate_utf8", size);
 }
 
-// The texts, the same with bytes replaced, and every beginning of a character across the borders of blocks.
+// Checks the texts, copies with replaced bytes, and every prefix of a character across block boundaries.
 Check check_validation(const std::string &variant, const std::deque<GuardedText> &texts, Random &random) {
   Check check;
   for (const GuardedText &text : texts) {
@@ -99,7 +97,7 @@ Check check_validation(const std::string &variant, const std::deque<GuardedText>
   return check;
 }
 
-using Found = std::vector<std::pair<size_t, size_t>>; // places and tokens
+using Found = std::vector<std::pair<size_t, size_t>>; // offsets and tokens
 
 Found search_each_place(const std::vector<std::string> &tokens, std::string_view text) {
   Found found;
@@ -116,7 +114,7 @@ Found search_each_place(const std::vector<std::string> &tokens, std::string_view
   return found;
 }
 
-// Tokens are pieces of the text, so that they are met, of one first byte or of many.
+// Tokens are pieces of the text, so they occur. They share a first byte or have different ones.
 Check check_special_tokens(const std::string &variant, const std::deque<GuardedText> &texts, Random &random) {
   Check check;
   bpe::choose_simd_variant(variant);
@@ -163,7 +161,7 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
   return check;
 }
 
-// A few runs of some length; every other run one of a few letters.
+// Returns a few runs. Every other run has only a few distinct letters.
 std::string make_runs(Random &random, size_t size) {
   std::string text;
   const size_t letters = below(random, 4) + 1, longest = size_t{1} << (below(random, 9) + 2);
@@ -201,7 +199,7 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
   return check;
 }
 
-// Many at once, of sizes around the widths of lanes and words of bits, runs and equal ones among them.
+// Merges many at once, with sizes around the widths of lanes and bit words, including runs and duplicates.
 Check check_groups_of_long_merges(const std::string &variant, const Rules &rules, Random &random,
                                   size_t rounds) {
   Check check;
@@ -210,7 +208,7 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
   const bpe::MergeTables tables = vocabulary.merge_tables();
   const auto scratch = std::make_unique<bpe::RankMergeScratch>();
   bpe::HeapMerge heap;
-  constexpr uint32_t guard = 0xABCDEF01; // behind each room
+  constexpr uint32_t guard = 0xABCDEF01; // after each buffer
   for (size_t round = 0; round < rounds * 40; ++round) {
     const size_t count = round < 70 ? round : below(random, 400);
     constexpr size_t longest[] = {16, 40, 70, 140, 300};
@@ -247,7 +245,7 @@ std::vector<uint32_t> encode_all(const Rules &rules, const Pattern &pattern, boo
                                  const std::deque<GuardedText> &texts) {
   const bpe::Encoder encoder = rules.encoder(pattern.automaton, ignore_merges, size_t{8} << 20);
   std::vector<uint32_t> ids, row;
-  for (int warm = 0; warm < 2; ++warm) // merged the first time, found in the cache the second
+  for (int warm = 0; warm < 2; ++warm) // first pass: merged; second pass: cached
     for (const GuardedText &text : texts) {
       row.clear();
       encoder.encode(text.view(), encoder.components().added_tokens, row);
@@ -287,7 +285,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: check_variants TABLES [ROUNDS] [SEED], ROUNDS at least 1\n");
     return 2;
   }
-  alarm(900); // a wrong mask may make a loop endless
+  alarm(900); // a wrong mask can cause an endless loop
   Random random(seed);
   std::deque<GuardedText> texts;
   const std::vector<size_t> sizes = sizes_around_widths();
@@ -307,8 +305,7 @@ int main(int argc, char **argv) {
       std::fflush(stdout);
       unequal += check.unequal;
     };
-    const bool is_portable =
-        variant == "portable"; // is what the others are compared with; its merges are not
+    const bool is_portable = variant == "portable"; // the reference for the others, except for merges
     variants += !is_portable;
     if (!is_portable) {
       report("pretokenizers", "", check_pretokenizers(variant, patterns, texts));

@@ -1,5 +1,5 @@
-// Charsmaps of any bytes, and good ones with bytes changed: refused, or applied within their memory to valid
-// text, by SentencePiece's rule and by that of Hugging Face.
+// Charsmaps of random bytes, and valid ones with changed bytes: rejected, or applied to valid text within
+// bounds, by the rules of SentencePiece and of Hugging Face tokenizers.
 //
 // planted: bpe/native/normalize/charsmap_table.cpp: `!first && i + 1 < size` -> `!first && i + 2 < size`
 #include "fuzz_input.hpp"
@@ -12,8 +12,7 @@
 
 namespace {
 
-// Units of a double array whose states lead to some bytes and leaves; what the fuzzer changes is near to
-// that.
+// Builds a double array with some transitions and leaves, close to a valid one.
 std::string read_charsmap(fuzz::Input &input) {
   const size_t count = 1 + input.below(600);
   std::vector<uint32_t> units(count);
@@ -55,7 +54,7 @@ template <class Rule> void apply(std::string_view charsmap, const fuzz::Exact &t
   fuzz::expect(whole.size() <= text.size() * rule->max_growth(), "it grows as is said at most");
 }
 
-// SentencePiece's rule with each place looked up.
+// Compares with SentencePiece's rule, with a lookup at each offset.
 void check_longest(std::string_view charsmap, const fuzz::Exact &text) {
   try {
     const bpe::CharsmapTable table(charsmap);

@@ -1,5 +1,5 @@
-// XXH64 of bytes that come in parts is that of all of them at once, and that is what the specification says,
-// read word for word.
+// XXH64 of bytes in parts equals the hash of all bytes at once, and a literal implementation of the
+// specification.
 //
 // planted: native/common/content_hash.cpp: `held + taken < 32` -> `held + taken <= 32`
 #include "fuzz_input.hpp"

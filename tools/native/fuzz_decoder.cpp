@@ -1,5 +1,5 @@
-// Ids of a byte-level vocabulary with special tokens decoded as the entries end to end; an id that is none is
-// named with its place.
+// IDs of a byte-level vocabulary with special tokens decode to the concatenated entries. The error for an
+// unknown ID has its index.
 //
 // planted: bpe/native/encode/decoder.cpp: `ids_.end() && *item == id` -> `ids_.end()`
 #include "fuzz_known.hpp"

@@ -1,7 +1,7 @@
-// Texts encoded as their pretokens are by the plainest form of the merge rule: by one of this machine's
-// variants, anew and out of the cache, one by one, as rows and as documents, with special tokens in them.
+// Texts encode like their pretokens with a naive merge: by one of this machine's variants, without and with
+// the cache, singly, as rows and as documents, with special tokens.
 //
-// The vocabulary follows from two bytes, and is kept for the inputs that have the same.
+// Two bytes determine the vocabulary, which is cached for other inputs with these bytes.
 //
 // planted: bpe/native/encode/cut_long_pretokens.cpp: `return vocabulary_.may_join(p[-1], p[0])` -> `return
 // false`
@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view special_text = "<|end|>", separator = "\n\n";
 constexpr uint32_t special_id = 2'000'000'000;
 
-// With the special token found if `special`, else as text.
+// Recognizes the special token if `special`.
 std::vector<uint32_t> plain_ids(const fuzz::KnownVocabulary &known, const bpe::Automaton &automaton,
                                 std::string_view text, bool special) {
   std::vector<uint32_t> ids;

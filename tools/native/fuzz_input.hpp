@@ -1,8 +1,7 @@
-// The bytes of one input as what a target needs: options, numbers and texts; and how a target says what is
-// wrong.
+// Parses the bytes of one input into options, numbers and texts, and reports failures of a target.
 //
-// A target is a file fuzz_*.cpp with a function for one input. Its opening says what is compared with what,
-// and on a line of its own which small fault in the core it must find (tools/fuzz_native --planted).
+// A target is a file fuzz_*.cpp with a function for one input. Its header comment describes the comparison
+// and, on a separate line, a small fault in the core that it must find (tools/fuzz_native --planted).
 #pragma once
 
 #include "text/utf8.hpp"
@@ -22,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 namespace fuzz {
 
-// Ends the run: libFuzzer keeps the input.
+// Aborts if the rule does not hold. libFuzzer keeps the input.
 inline void expect(bool holds, const char *rule) {
   if (holds)
     return;
@@ -30,7 +29,7 @@ inline void expect(bool holds, const char *rule) {
   std::abort();
 }
 
-// Read from the front; where nothing is left, zeros and empty texts come.
+// Reads from the front. After the end, it returns zeros and empty texts.
 class Input {
 public:
   Input(const uint8_t *data, size_t size) : at_(data), stop_(data + size) {}
@@ -38,7 +37,7 @@ public:
   size_t left() const { return static_cast<size_t>(stop_ - at_); }
   uint8_t byte() { return at_ == stop_ ? 0 : *at_++; }
   bool flag() { return (byte() & 1) != 0; }
-  // A number in [0, stop), of two bytes where one is not enough.
+  // Returns a number in [0, stop), from one byte, or two if necessary.
   size_t below(size_t stop) {
     const size_t low = byte();
     return (stop <= 256 ? low : low << 8 | byte()) % stop;
@@ -54,7 +53,7 @@ private:
   const uint8_t *at_, *stop_;
 };
 
-// Memory of just these bytes, so that the address sanitizer sees what is read beside them.
+// A buffer of exactly these bytes, so that the address sanitizer detects reads out of bounds.
 class Exact {
 public:
   explicit Exact(std::string_view text) : data_(new uint8_t[text.size()]), size_(text.size()) {
@@ -71,7 +70,7 @@ private:
   size_t size_;
 };
 
-// What patterns, normalizers and merges treat in ways of their own.
+// Special cases of patterns, normalizers and merges.
 inline constexpr const char *hard_characters[] = {
     "\u00a0",     "\u3000",     "\u2028", "\u0085",     "\u017f",     "\u212a",     "\u0663", "\u00bd",
     "\u01c5",     "\u0301",     "\u0327", "\u00e9",     "\u042f",     "\u0436",     "\u4e2d", "\u6587",
@@ -79,7 +78,7 @@ inline constexpr const char *hard_characters[] = {
     "\U0001f600", "\U0001d7d9", "\u200d", "\U00020000", "\u02b0",     "\u2581",     "\u00df", "\u0130",
     "\ufb01",     "\u1e9b",     "\u0323", "\ufeff",     "\U0010ffff", "\U0001d15e", "\u0f71", "\u0344"};
 
-// Of any bytes valid UTF-8: what is valid stays, any other byte becomes a hard character.
+// Returns valid UTF-8: invalid bytes become hard characters.
 inline std::string valid_text(std::string_view bytes) {
   std::string text;
   for (size_t at = 0; at < bytes.size();) {
@@ -98,8 +97,8 @@ inline std::string valid_text(std::string_view bytes) {
   return text;
 }
 
-// The text, or with a part of it many times over, so that short inputs reach the widths of registers, blocks
-// and windows. At most `most` bytes are added. Parts may break characters: to be made valid afterwards.
+// Returns the text, optionally with many copies of a part, so that short inputs reach the widths of
+// registers, blocks and windows. Adds at most `most` bytes. The result may be invalid UTF-8.
 inline std::string stretched(Input &input, std::string text, size_t most) {
   const uint8_t kind = input.byte();
   if (kind % 16 != 0 || text.empty())
@@ -113,7 +112,7 @@ inline std::string stretched(Input &input, std::string text, size_t most) {
   return text.insert(start, more);
 }
 
-// What is left of the input as a text of valid UTF-8.
+// Returns the rest of the input as valid UTF-8.
 inline std::string text_of_rest(Input &input, size_t most = 0) {
   if (most == 0)
     return valid_text(input.rest());

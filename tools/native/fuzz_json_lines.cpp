@@ -1,4 +1,4 @@
-// The texts of a field in JSON Lines are those that a reader finds which makes objects of the lines.
+// The texts of a field in JSON Lines equal the result of a reader that parses each line into objects.
 //
 // planted: tokenmill/inputs/native/json_lines.cpp: `return has_member ? p + 1 : nullptr;` -> `return p + 1;`
 #include "plain_json.hpp"
@@ -19,7 +19,7 @@ bool has_surrogate(std::string_view text) {
   return false;
 }
 
-// The text that a path of objects leads to, or null.
+// Returns the text at a path of objects, or null.
 const fuzz::Json *follow(const fuzz::Json &line, const std::vector<std::string> &path) {
   const fuzz::Json *value = &line;
   for (const std::string &name : path) {

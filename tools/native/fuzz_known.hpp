@@ -1,5 +1,5 @@
-// Vocabularies that follow from a number: what takes long to make is made once for many inputs, and an input
-// does the same whichever came before.
+// Vocabularies that a number determines. They are built once for many inputs, and every input is
+// deterministic.
 #pragma once
 
 #include "fuzz_rules.hpp"

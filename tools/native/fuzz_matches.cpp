@@ -1,5 +1,5 @@
-// Tokens put together again from the matches found in them: none reaches beyond its block, none goes back
-// further than it may or is shorter than is said.
+// Matches reconstruct the tokens. No match crosses its block, exceeds the maximum offset or is shorter than
+// the minimum.
 //
 // planted: flat_tokens/native/find_matches.cpp: `(offset > farthest)` -> `(offset > farthest + 1)`
 #include "fuzz_input.hpp"

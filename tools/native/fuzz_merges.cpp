@@ -1,7 +1,6 @@
-// Pretokens merged many at once, short ones and long ones, by every variant as by the plainest form of the
-// rule.
+// Every variant merges many short and long pretokens at once like a naive merge.
 //
-// The vocabulary follows from two bytes, and is kept for the inputs that have the same.
+// Two bytes determine the vocabulary, which is cached for other inputs with these bytes.
 //
 // planted: bpe/native/vocabulary/pair_table.cpp: `static_cast<uint16_t>(displacement)` -> `displacement & 1`
 #include "fuzz_known.hpp"
@@ -12,7 +11,7 @@
 
 namespace {
 
-// Symbols of a pretoken that is no entry as a whole.
+// Symbols of a pretoken that is not an entry.
 std::vector<uint32_t> ids_of(const bpe::Vocabulary &vocabulary, const uint32_t *symbols, size_t count) {
   std::vector<uint32_t> ids;
   for (size_t i = 0; i < count; ++i)
@@ -32,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   while (input.left() > 0 && pretokens.size() < bpe::max_short_merges) {
     const uint8_t options = input.byte();
     std::string bytes(input.bytes(1 + options % 32));
-    if (options >= 240) // longer than what is merged in short ways
+    if (options >= 240) // too long for the short merges
       bytes = fuzz::stretched(input, bytes, 700);
     if (!bytes.empty())
       pretokens.emplace_back(bytes);
@@ -59,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       if (pretoken.size() > bpe::short_pretoken_bytes)
         continue;
       bpe::ShortMerge &merge = few.emplace_back();
-      std::memset(&merge, static_cast<int>(i), sizeof merge); // what is behind does not count
+      std::memset(&merge, static_cast<int>(i), sizeof merge); // trailing symbols are ignored
       merge.size = static_cast<uint32_t>(pretoken.size());
       std::memcpy(merge.bytes, pretoken.data(), pretoken.size());
       few_numbers.push_back(i);

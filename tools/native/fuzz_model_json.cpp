@@ -1,5 +1,5 @@
-// The scanner of tokenizer.json against a reader that makes objects, as text and in the byte alphabet. For
-// any other bytes: offsets are consistent, and the outline of an outline is the outline.
+// The scanner of tokenizer.json agrees with a reader that builds objects, as text and in the byte alphabet.
+// For any bytes, offsets are consistent and the outline is idempotent.
 //
 // planted: bpe/native/vocabulary/read_model_json.cpp: `number > INT32_MAX` -> `number > UINT32_MAX`
 #include "plain_json.hpp"
@@ -9,7 +9,7 @@
 
 namespace {
 
-// The bytes of an entry; nullopt for a text with other characters.
+// Returns the bytes of an entry, or nullopt for a text with other characters.
 std::optional<std::string> spelled(std::string_view text, bool as_text) {
   if (as_text)
     return std::string(text);
@@ -35,7 +35,7 @@ bool has_halves(std::string_view text) {
   return bpe::validate_utf8(bpe::bytes_of(text), text.size()) < text.size();
 }
 
-// Of good JSON without halves of surrogate pairs: what was read is what stands there.
+// Valid JSON without lone surrogates: the scanner returns the entries of the document.
 void check_entries(const fuzz::Json &vocab, const bpe::EntryFile &model, bool as_text,
                    std::string_view document) {
   size_t entry = 0, text = 0;

@@ -1,5 +1,5 @@
-// Normal forms and the other normalizers of texts: valid UTF-8 comes out, no longer than is said, the same in
-// parts that end at borders; a normal form has itself as its normal form, and forms made of forms are one.
+// Normalizers return valid UTF-8 within the stated length, also in parts that end at boundaries. Normal forms
+// are idempotent, and compositions of forms equal one form.
 //
 // planted: bpe/native/normalize/normal_form.cpp: `class_of(p[-1]) <= class_of(*p)` -> `class_of(p[-1]) !=
 // 255`
@@ -75,7 +75,7 @@ std::vector<Kind> read_kinds(fuzz::Input &input) {
       kind.automaton = fuzz::patterns()[input.below(fuzz::patterns().size())].automaton;
     if (kind.first.empty() && kind.name == "replace")
       kind.first = " ";
-    if (kind.name.ends_with("prefix")) // a pre-tokenizer's is one character
+    if (kind.name.ends_with("prefix")) // prefixes of pre-tokenizers are one character
       kind.first = kind.first.empty()
                        ? " "
                        : kind.first.substr(0, bpe::read_char(bpe::bytes_of(kind.first),

@@ -1,4 +1,4 @@
-// The automata that the targets cut texts with: tools/fuzz_native writes their tables and names the file.
+// The automata of the targets. tools/fuzz_native writes their tables and passes the path.
 #pragma once
 
 #include "pattern_tables.hpp"

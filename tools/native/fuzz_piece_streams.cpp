@@ -1,5 +1,5 @@
-// A text that is read one character at a time has the pieces of the whole, and a text that is cut where
-// last_safe_cut says has the same pieces.
+// A text that is read one character at a time, and a text that is cut at last_safe_cut, have the pieces of
+// the whole text.
 //
 // planted: bpe/native/pretokenize/piece_walk.hpp: `size_ : offset_of(pending);` -> `size_ : size_;`
 #include "fuzz_patterns.hpp"
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Starts that are found later than settled() allows are faults.
+// Fails for starts that are found later than settled() allows.
 void check_walk(const bpe::Automaton &automaton, const fuzz::Exact &text, const fuzz::Pieces &wanted) {
   bpe::PieceWalk walk(automaton, UINT64_MAX);
   std::map<uint64_t, bool> found;

@@ -1,5 +1,4 @@
-// Pretokens counted in texts that come one after the other as a map counts those of the plain walk; a text
-// may be cut where last_cut says.
+// Counts over several texts equal a map of the pretokens of the naive splitter, also with a cut at last_cut.
 //
 // planted: bpe/native/train/run_sorter.cpp: `(word & 0xFF) << 8 | (word >> 8 & 0xFF)` -> `word & 0xFFFF`
 #include "fuzz_patterns.hpp"

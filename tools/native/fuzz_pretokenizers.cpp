@@ -1,5 +1,5 @@
-// Texts cut by the windows of every variant as by a plain walk through the tables; stretched texts are longer
-// than a window, and pieces too.
+// The windows of every variant cut texts like a naive traversal of the tables. Stretched texts and pieces are
+// longer than a window.
 //
 // planted: bpe/native/pretokenize/text_window.cpp: `(before >> 1 & window_.within[word]) == 0` -> `true`
 #include "fuzz_patterns.hpp"

@@ -1,5 +1,4 @@
-// Rank files of any bytes read as by a reader that takes them apart line by line and bit by bit, and the
-// fault told at the line where that one meets it.
+// The reader of rank files agrees with a naive reader for any bytes, including the line of the first fault.
 //
 // planted: bpe/native/vocabulary/read_rank_file.cpp: `rank > INT32_MAX` -> `rank > UINT32_MAX`
 #include "fuzz_input.hpp"

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::Input how(bpe::bytes_of(head), head.size());
   std::vector<uint32_t> tokens;
   for (const char byte : fuzz::stretched(how, std::string(input.rest()), 1500))
-    tokens.push_back(static_cast<uint8_t>(byte) * 0x01000193u); // odd ones are starts
+    tokens.push_back(static_cast<uint8_t>(byte) * 0x01000193u); // odd numbers are starts
 
   std::vector<uint32_t> ids(tokens.size());
   std::vector<uint8_t> flags(tokens.size());

@@ -1,5 +1,4 @@
-// Small vocabularies out of an input, and their merge rule in its plainest form: strings, joined until no two
-// neighbours may be.
+// Small vocabularies from an input, and a naive merge of strings.
 #pragma once
 
 #include "fuzz_input.hpp"
@@ -34,8 +33,8 @@ struct Rules {
   bpe::Vocabulary vocabulary() const { return {entry_views(), merge_views(), ignore_merges, text}; }
 };
 
-// Entries that are joined of `parts` and of each other, and the merges that do; some of these are left out,
-// come twice or in another order.
+// Adds entries joined from `parts` and from each other, and their merges. Some merges are missing, duplicate
+// or out of order.
 inline void add_joined(Rules &rules, Input &input, std::vector<std::string> parts, size_t most,
                        std::string_view prefix = "") {
   std::set<std::string> known(rules.entries.begin(), rules.entries.end());
@@ -52,7 +51,7 @@ inline void add_joined(Rules &rules, Input &input, std::vector<std::string> part
       rules.entries.push_back(product);
       parts.push_back(product);
     }
-    if (!is_new || count % 8 != 0 || (options & 1) == 0) // else no merge makes it
+    if (!is_new || count % 8 != 0 || (options & 1) == 0) // otherwise no merge produces it
       rules.merges.emplace_back(left, right);
   }
   if (options & 2)
@@ -60,11 +59,11 @@ inline void add_joined(Rules &rules, Input &input, std::vector<std::string> part
   const uint32_t stride = 1 + options / 4 % 3, first = options / 16 % 4 == 3 ? 1u << 30 : options / 16 % 4;
   for (size_t i = 0; i < rules.entries.size(); ++i)
     rules.ids.push_back(first + stride * static_cast<uint32_t>(i));
-  if (options & 128) // joined ones before those they are made of
+  if (options & 128) // products before their parts
     std::reverse(rules.ids.begin() + static_cast<ptrdiff_t>(rules.ids.size() / 2), rules.ids.end());
 }
 
-// Of bytes: all 256, and some that are joined.
+// Returns all 256 bytes and some joined entries.
 inline Rules byte_rules(Input &input, size_t most) {
   Rules rules;
   const uint8_t options = input.byte();
@@ -79,13 +78,13 @@ inline Rules byte_rules(Input &input, size_t most) {
   return rules;
 }
 
-// The ids of one pretoken. Symbols are what merging begins with, as entries.
+// Naive merge of one pretoken from its initial symbols, given as entries.
 class PlainMerge {
 public:
   explicit PlainMerge(const Rules &rules) : rules_(rules) {
     for (size_t i = 0; i < rules.entries.size(); ++i)
       id_of_[rules.entries[i]] = rules.ids[i];
-    for (size_t rank = 0; rank < rules.merges.size(); ++rank) // of a pair given twice the last place counts
+    for (size_t rank = 0; rank < rules.merges.size(); ++rank) // the last rank of a duplicate pair counts
       rank_of_[rules.merges[rank]] = rank;
   }
 
@@ -116,7 +115,7 @@ public:
     return merged_bytes(pretoken);
   }
 
-  // As if it were no entry as a whole.
+  // Ignores an entry that equals the pretoken.
   std::vector<uint32_t> merged_bytes(std::string_view pretoken) const {
     std::vector<std::string> symbols;
     for (const char byte : pretoken)

@@ -1,4 +1,4 @@
-// Documents between separators found as std::string_view finds them.
+// Documents between separators match a search with std::string_view.
 //
 // planted: native/text/find_bytes.cpp: `== last && matches(place))` -> `== last)`
 #include "fuzz_input.hpp"

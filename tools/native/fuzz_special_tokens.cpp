@@ -1,5 +1,5 @@
-// Special tokens with and without flags found as by a search that tries all of them at each place; where none
-// stands across a place, the parts may be searched apart.
+// The search for special tokens, with and without flags, agrees with a naive search at each offset. Where no
+// token crosses an offset, both parts can be searched separately.
 //
 // planted: native/text/special_tokens.cpp: `(start > 0 && is_word_character(` -> `(start > 1 &&
 // is_word_character(`
@@ -56,7 +56,7 @@ std::vector<bpe::SpecialToken> read_tokens(fuzz::Input &input) {
   for (size_t count = input.below(12); count > 0; --count) {
     const uint8_t flags = input.byte();
     std::string text = fuzz::valid_text(input.bytes(1 + input.below(6)));
-    if (flags / 8 % 8 == 0 && !text.empty()) // longer than what is searched place by place
+    if (flags / 8 % 8 == 0 && !text.empty()) // too long for the search of short texts
       for (const std::string part = text; text.size() < 140;)
         text += part;
     const bool is_known =

@@ -1,5 +1,4 @@
-// Rows put apart by split, with IDs in front and behind and with or without a loss mask, as a plain loop puts
-// them.
+// Rows are separated by split like in a naive loop, with IDs before and after, with and without a loss mask.
 //
 // planted: convert/native/stored_ids.cpp: `if (length == 0)` -> `if (length <= 1)`
 #include "fuzz_input.hpp"

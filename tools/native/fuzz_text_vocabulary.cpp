@@ -1,5 +1,5 @@
-// Entries that are text, with their rules for unknown characters, bytes, spaces, prefixes and suffixes:
-// encoded as these rules say in their plainest form, and decoded as the entries read.
+// Text entries with rules for unknown characters, bytes, spaces, prefixes and suffixes: encoding matches a
+// naive implementation of the rules, and decoding gives the text of the entries.
 //
 // planted: bpe/native/vocabulary/vocabulary_text.cpp: `if (text_->unk_id && !(is_unknown &&
 // text_->fuse_unk))` -> `if (text_->unk_id && !is_unknown)`
@@ -53,7 +53,7 @@ fuzz::Rules read_rules(fuzz::Input &input) {
   return rules;
 }
 
-// What tokenizers does.
+// The rule of Hugging Face tokenizers.
 std::vector<uint32_t> plain_ids(const fuzz::Rules &rules, const fuzz::PlainMerge &plain,
                                 const std::string &pretoken) {
   const bpe::TextRules &text = *rules.text;
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     encoder = std::make_unique<bpe::Encoder>(
         bpe::Vocabulary(rules.entry_views(), rules.merge_views(), rules.ignore_merges, rules.text),
         bpe::FileComponents(), rules.ignore_merges, size_t{1} << 16);
-  } catch (const std::invalid_argument &) { // rules that cannot be
+  } catch (const std::invalid_argument &) { // contradictory rules
     return 0;
   }
   std::string all;
@@ -122,7 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       pretoken += which < 200 ? characters[which % std::size(characters)]
                               : fuzz::hard_characters[which % std::size(fuzz::hard_characters)];
     }
-    if (rules.text->has_spaces) // it has none of its own
+    if (rules.text->has_spaces) // such text has no U+2581
       for (size_t at; (at = pretoken.find(bpe::lower_block)) != std::string::npos;)
         pretoken.replace(at, bpe::lower_block.size(), " ");
     all += pretoken;

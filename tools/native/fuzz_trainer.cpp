@@ -1,4 +1,4 @@
-// The merges of a training as counting all pairs anew for each merge finds them, by both rules for ties.
+// The trainer agrees with a full recount of all pairs for each merge, with both tie-break rules.
 //
 // planted: bpe/native/train/trainer.cpp: `std::max<uint64_t>(1, options` -> `std::max<uint64_t>(2, options`
 #include "fuzz_input.hpp"
@@ -35,7 +35,8 @@ std::vector<bpe::Merge> plain_merges(std::vector<std::vector<uint32_t>> pretoken
       const bool wins_tie = best && options.tie_break == bpe::TieBreak::lexicographic &&
                             std::pair(entries[pair.first], entries[pair.second]) >
                                 std::pair(entries[best->first], entries[best->second]);
-      if (!best || count > most || (count == most && wins_tie)) { // pairs ascend: of equal ids the first wins
+      if (!best || count > most ||
+          (count == most && wins_tie)) { // pairs ascend, so the first of equal IDs wins
         best = &pair;
         most = count;
       }
@@ -84,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::vector<uint32_t> &pretoken = pretokens.emplace_back();
     for (size_t left = head % 24; left > 0 && input.left() > 0; --left) {
       const uint8_t byte = input.byte();
-      pretoken.push_back(head & 128 ? byte : byte % 4 + 'a'); // few letters: merges go deep
+      pretoken.push_back(head & 128 ? byte : byte % 4 + 'a'); // few letters, for deep merges
       bytes += static_cast<char>(pretoken.back());
     }
     ends.push_back(bytes.size());

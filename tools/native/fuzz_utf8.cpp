@@ -1,5 +1,5 @@
-// UTF-8 validated by every variant of this machine as by a plain reader of code points; characters read
-// within any bytes, and written again as they were.
+// Every variant validates UTF-8 like a naive reader of code points. Characters in any bytes survive reading
+// and writing.
 //
 // planted: native/text/utf8.cpp: `lead == 0xED && p[1] >= 0xA0` -> `lead == 0xED && p[1] > 0xA0`
 #include "fuzz_input.hpp"

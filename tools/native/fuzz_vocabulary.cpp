@@ -1,5 +1,4 @@
-// A vocabulary of any small rules: merged as its rules say, written as the text of a tokenizer.json and read
-// back the same.
+// Small random vocabularies merge by their rules, and survive writing and reading as a tokenizer.json.
 //
 // planted: bpe/native/vocabulary/model_text.cpp: `at_ += 2` -> `at_ += 3`
 #include "fuzz_rules.hpp"
@@ -39,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t i = 0; i < model.entries().size(); ++i)
     fuzz::expect(entries[model.entries().ids[i]] == model.entries()[i], "an entry is written as it is");
   if (!rules.is_rank_file) {
-    std::map<std::pair<std::string, std::string>, size_t> last; // of a pair given twice the last place counts
+    std::map<std::pair<std::string, std::string>, size_t> last; // the last rank of a duplicate pair counts
     for (size_t i = 0; i < rules.merges.size(); ++i)
       last[rules.merges[i]] = i;
     size_t count = 0;

@@ -1,4 +1,4 @@
-// Seeded texts of every kind of character, flush with pages that may not be read.
+// Seeded texts with all kinds of characters, next to inaccessible pages.
 #pragma once
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ inline size_t below(Random &random, size_t stop) {
   return random() % stop;
 }
 
-// A text whose last byte, or first, borders on a page that may not be read.
+// A text with an inaccessible page directly after its last byte or before its first.
 class GuardedText {
 public:
   GuardedText(const std::string &text, bool at_end) : size_(text.size()) {
@@ -71,9 +71,8 @@ inline uint32_t any_character(Random &random) {
   }
 }
 
-// What patterns treat in ways of their own: contractions, the long s and the Kelvin sign that fold into them,
-// spaces beyond ASCII, digits of other scripts, marks, title case, ideographs, and pieces that begin or end
-// like them.
+// Special cases of patterns: contractions, the long s and the Kelvin sign (which fold to ASCII), spaces
+// beyond ASCII, digits of other scripts, marks, title case, ideographs, and similar pieces.
 constexpr const char *nasty_pieces[] = {" ",
                                         "  ",
                                         "\t",
@@ -121,7 +120,8 @@ constexpr const char *nasty_pieces[] = {" ",
                                         "aB",
                                         "HTMLParser"};
 
-// Of three bytes, many enough that no two of a register are alike, few enough that pairs come again.
+// Returns a character of three bytes: from enough to fill a register with distinct ones, from few enough for
+// repeated pairs.
 inline std::string ideograph(Random &random) {
   std::string character;
   append_character(character, 0x4E00 + 61 * static_cast<uint32_t>(below(random, 96)));
@@ -144,7 +144,7 @@ inline std::string make_text(Random &random, size_t size) {
       piece = nasty_pieces[below(random, std::size(nasty_pieces))];
     } else if (choice == 2) {
       append_character(piece, any_character(random));
-    } else if (choice == 3) { // few letters, so merges go deep
+    } else if (choice == 3) { // few letters, for deep merges
       for (size_t i = below(random, 30) + 1; i > 0; --i)
         piece += "abc -\n"[below(random, below(random, 4) == 0 ? 6 : 3)];
     } else if (choice == 4) { // Chinese
@@ -154,13 +154,13 @@ inline std::string make_text(Random &random, size_t size) {
         piece += "abc"[below(random, 3)];
       if (below(random, 3) == 0)
         piece += nasty_pieces[below(random, std::size(nasty_pieces))];
-    } else if (choice == 5) { // a character alone in blocks of ASCII
+    } else if (choice == 5) { // single characters in blocks of ASCII
       piece.assign(below(random, 200), 'a');
       append_character(piece, any_character(random));
-    } else if (choice == 6) { // lines that are indented
+    } else if (choice == 6) { // indented lines
       piece = "\n" + std::string(below(random, 70), " \t"[below(random, 8) == 0]);
       piece.append(below(random, 9), 'a');
-    } else if (choice == 7) { // characters of four bytes that have most of them alike
+    } else if (choice == 7) { // characters of four mostly equal bytes
       append_character(piece, 0x10000 + static_cast<uint32_t>(below(random, 0x3000)));
     } else { // a run
       append_character(piece, below(random, 50) == 0 ? any_character(random) : repeated);
@@ -172,7 +172,7 @@ inline std::string make_text(Random &random, size_t size) {
   return text;
 }
 
-// Around the widths of registers, blocks, groups, batches and what a cache takes.
+// Sizes around the widths of registers, blocks, groups, batches and cache keys.
 inline std::vector<size_t> sizes_around_widths() {
   std::set<size_t> sizes;
   for (const size_t width :

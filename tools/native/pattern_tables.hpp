@@ -1,4 +1,4 @@
-// The tables of patterns, which Python makes, for programs without it.
+// Reads pattern tables, which write_tables.py generates, in programs without Python.
 #pragma once
 
 #include "pretokenize/automaton.hpp"
@@ -15,7 +15,7 @@ struct Pattern {
   std::shared_ptr<const bpe::Automaton> automaton;
 };
 
-// What write_tables.py writes. Throws std::invalid_argument for other tables.
+// Reads the output of write_tables.py. Throws std::invalid_argument for malformed tables.
 inline std::vector<Pattern> read_tables(const char *path) {
   std::ifstream file(path);
   const auto number = [&] {
@@ -61,7 +61,7 @@ inline std::vector<Pattern> read_tables(const char *path) {
     }
     std::vector<uint8_t> borders, pages;
     each([&] { borders.push_back(static_cast<uint8_t>(number())); });
-    const size_t class_count = made->then.size() / bpe::Automaton::row - 1; // as a border has it
+    const size_t class_count = made->then.size() / bpe::Automaton::row - 1; // classes per row of borders
     made->borders.resize(made->then.size());
     for (size_t place = 0; place < borders.size(); ++place)
       made->borders[place / class_count * bpe::Automaton::row + place % class_count] = borders[place];

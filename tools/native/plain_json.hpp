@@ -1,5 +1,4 @@
-// JSON as RFC 8259 has it, strictly, as objects: what the core's scanners, which make none, are compared
-// with.
+// Strict reader of JSON (RFC 8259) that builds objects, as the reference for the core's scanners.
 #pragma once
 
 #include "fuzz_input.hpp"
@@ -10,15 +9,15 @@ namespace fuzz {
 
 struct Json {
   enum Kind { null, boolean, number, text, list, object } kind = null;
-  std::string bytes;       // of a text; half a surrogate pair as the three bytes that UTF-8 does not have
-  std::vector<Json> items; // of a list, or the values of an object
-  std::vector<std::string> names; // of these
-  size_t start = 0, stop = 0;     // where it stands
+  std::string bytes;              // of a text; a lone surrogate is encoded in three bytes
+  std::vector<Json> items;        // of a list, or the values of an object
+  std::vector<std::string> names; // of the values
+  size_t start = 0, stop = 0;     // span in the document
 };
 
 class JsonReader {
 public:
-  // spaces: what may stand between values.
+  // spaces: characters that are allowed between values.
   JsonReader(std::string_view document, std::string_view spaces) : document_(document), spaces_(spaces) {}
 
   std::optional<Json> read() {

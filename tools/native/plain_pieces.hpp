@@ -1,5 +1,5 @@
-// Pieces as the tables of an automaton say them, a character at a time and with the whole text at hand: what
-// the core's windows, streams and variants must give.
+// Naive splitter that follows the tables of an automaton, one character at a time, with access to the whole
+// text. Reference for the core's windows, streams and variants.
 #pragma once
 
 #include "fuzz_input.hpp"
@@ -13,7 +13,7 @@
 
 namespace fuzz {
 
-using Pieces = std::vector<std::pair<size_t, bool>>; // where each starts, and whether it is left out
+using Pieces = std::vector<std::pair<size_t, bool>>; // start of each, and whether it is dropped
 
 class PlainWalk {
 public:
@@ -52,7 +52,7 @@ private:
     return found_;
   }
 
-  // From the end back, with the state before each character known.
+  // Scans back from the end, with the known state before each character.
   Pieces back() const {
     std::vector<uint8_t> states{automaton_.initial};
     for (size_t i = 0; i < places_.size(); ++i)
@@ -85,7 +85,7 @@ private:
   }
 
   const bpe::Automaton &automaton_;
-  std::vector<size_t> places_; // of the characters
+  std::vector<size_t> places_; // offsets of the characters
   std::vector<uint8_t> classes_;
   size_t read_ = 0;
   size_t registers_[bpe::Automaton::most_registers] = {};
@@ -96,7 +96,7 @@ inline Pieces plain_pieces(const bpe::Automaton &automaton, std::string_view tex
   return PlainWalk(automaton, text).pieces();
 }
 
-// Those that are not left out.
+// Returns the pieces that are not dropped.
 inline std::vector<std::string_view> kept(const Pieces &pieces, std::string_view text) {
   std::vector<std::string_view> pretokens;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -108,7 +108,7 @@ inline std::vector<std::string_view> kept(const Pieces &pieces, std::string_view
   return pretokens;
 }
 
-// What the core's windows find.
+// Returns the pieces that the core's windows find.
 inline Pieces window_pieces(const bpe::Automaton &automaton, const Exact &text) {
   const auto window = std::make_unique<bpe::TextWindow>(automaton);
   window->reset(text.data(), text.size(), text.stop());

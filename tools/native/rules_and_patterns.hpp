@@ -1,4 +1,4 @@
-// What the variants are compared on: vocabularies of random merges, and the patterns of write_tables.py.
+// Inputs for comparing variants: vocabularies of random merges, and the patterns of write_tables.py.
 #pragma once
 
 #include "encode/encoder.hpp"
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-struct Rules { // what a Vocabulary is made from
+struct Rules { // arguments of a Vocabulary
   const char *name;
   std::vector<std::string> entries; // by id
   std::vector<std::pair<std::string, std::string>> merges;
@@ -44,8 +44,8 @@ private:
   }
 };
 
-// A vocabulary of random merges. shuffled: ids and ranks in no order, so a merge may make one of a lower rank
-// possible.
+// Returns a vocabulary of random merges. shuffled: IDs and ranks in random order, so a merge can enable a
+// merge of lower rank.
 inline Rules make_rules(Random &random, const char *name, bool is_rank_file, bool shuffled) {
   Rules rules{name, {}, {}, is_rank_file};
   for (int byte = 0; byte < 256; ++byte)
@@ -59,12 +59,12 @@ inline Rules make_rules(Random &random, const char *name, bool is_rank_file, boo
     rules.entries.push_back(both);
     return true;
   };
-  // Characters of one id, two and three, pairs of them, with a letter, and parts of two that stand side by
-  // side.
+  // Characters of one, two and three IDs, their pairs, combinations with a letter, and parts of two adjacent
+  // characters.
   std::vector<std::string> characters;
   for (int i = 0; i < 100; ++i) {
     const std::string character = ideograph(random);
-    const size_t first = below(random, 2); // its first two bytes merge first, or its last two
+    const size_t first = below(random, 2); // the first two bytes merge first, or the last two
     add(character.substr(first, 1), character.substr(first + 1, 1));
     const size_t cut = first == 0 ? 2 : 1;
     if (below(random, 3) > 0 && add(character.substr(0, cut), character.substr(cut)))

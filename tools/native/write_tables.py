@@ -1,10 +1,9 @@
-"""Writes the tables of the named patterns as numbers, for programs that know no Python.
+"""Write the tables of the named patterns as numbers, for programs without Python.
 
     python tools/native/write_tables.py FILE [--more]
 
---more: of pre-tokenizers that drop pieces or read a text back from its end, too.
-
-For each pattern: its name, then every list behind its length, in the order that pattern_tables.hpp takes them.
+--more: add pre-tokenizers that drop pieces or scan a text from its end.
+For each pattern: its name, then the length and the items of each list, in the order of pattern_tables.hpp.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def main() -> None:
 
 
 def numbers_of(tables: Tables) -> Iterable[int]:
-    """All of the tables, one number after the other."""
+    """Yield the numbers of the tables in order."""
     yield from counted(tables.then.ravel().tolist())
     yield tables.initial
     yield from tables.group_ends

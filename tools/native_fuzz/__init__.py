@@ -1,1 +1,1 @@
-"""What tools/fuzz_native builds, begins with and runs."""
+"""Build, seeds and runs of tools/fuzz_native."""

@@ -1,7 +1,7 @@
-"""The core's sources and the fuzz targets compiled by clang with libFuzzer and sanitizers, what is unchanged kept.
+"""Incremental build of the core and the fuzz targets by clang with libFuzzer and sanitizers.
 
-An object is compiled anew where one of the files that it was made of is newer. Each clang, and each set of options, has
-a folder of its own.
+An object is compiled again if one of its source files is newer. Each clang and each set of options has a separate
+folder.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ NATIVE_FOLDERS: Final = (
 SANITIZERS: Final = "address,undefined"
 FLAGS: Final = (
     *("-std=c++20", "-O2", "-gline-tables-only", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"),
-    "-fno-sanitize-coverage=trace-cmp",  # half of the time; what is compared with constants is in the dictionaries
+    "-fno-sanitize-coverage=trace-cmp",  # halves the time; dictionaries have the constants
     *("-Wall", "-Wextra", "-Wno-missing-field-initializers", "-pthread"),
     *(f"-I{ROOT / folder}" for folder in NATIVE_FOLDERS),
     f"-I{ROOT / 'tools/native'}",
 )
-# As CMakeLists.txt has them.
+# As in CMakeLists.txt.
 _AVX2: Final = ("-mavx2", "-mbmi", "-mbmi2", "-mpopcnt")
 VARIANT_FLAGS: Final = {
     "variant_avx2": _AVX2,
@@ -46,15 +46,15 @@ VARIANT_FLAGS: Final = {
 
 
 class NoClangError(Exception):
-    """There is no clang here that can build fuzz targets."""
+    """No installed clang can build fuzz targets."""
 
 
 class BuildError(Exception):
-    """clang's words."""
+    """The error messages of clang."""
 
 
 def find_clang() -> str:
-    """The command of a clang with libFuzzer and the sanitizers' runtimes. NoClangError says what to install."""
+    """Return the command of a clang with libFuzzer and sanitizers. NoClangError names the packages to install."""
     named = os.environ.get("CLANGXX", "")
     for name in [named] if named else ["clang++", *(f"clang++-{number}" for number in range(22, 11, -1))]:
         if shutil.which(name) and _has_runtimes(name):
@@ -72,7 +72,7 @@ def _has_runtimes(clang: str) -> bool:
 
 
 def core_sources() -> list[Path]:
-    """All but what knows Python, and the variants of other machines."""
+    """Return all sources except the Python bindings and the variants of other machines."""
     found = [
         path
         for folder in NATIVE_FOLDERS
@@ -85,7 +85,7 @@ def core_sources() -> list[Path]:
 
 @dataclass(frozen=True)
 class Planted:
-    """A small fault that a target must find: in this file of the core, one text in place of another."""
+    """A small fault that a target must find: a replacement of text in a file of the core."""
 
     path: Path
     before: str
@@ -99,7 +99,7 @@ class Planted:
 
 
 def planted_in(target: Path) -> Planted:
-    """What the opening of the target says."""
+    """Return the fault in the header comment of a target."""
     opening = " ".join(
         re.findall(r"^// ?(.*)$", target.read_text(encoding="utf-8").partition("#include")[0], re.M)
     )
@@ -112,7 +112,7 @@ def planted_in(target: Path) -> Planted:
 
 
 class Build:
-    """Programs made in a folder."""
+    """Builds programs in a folder."""
 
     def __init__(self, folder: Path, clang: str, processes: int) -> None:
         version = subprocess.run([clang, "--version"], capture_output=True, text=True, check=True).stdout
@@ -121,7 +121,7 @@ class Build:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def programs(self, targets: Iterable[str], sources: Iterable[Path] | None = None) -> dict[str, Path]:
-        """A program of each target; sources: those of the core that they need, all unless told otherwise."""
+        """Return the program of each target. sources: sources of the core that they need (default: all)."""
         core = core_sources() if sources is None else list(sources)
         chosen = {name: TARGETS[name] for name in targets}
         with ThreadPoolExecutor(self._processes) as pool:
@@ -133,7 +133,7 @@ class Build:
             return dict(zip(chosen, made, strict=True))
 
     def planted(self, target: str, sources: Iterable[Path] | None = None) -> Path:
-        """The program of a target with the fault in the core that it must find."""
+        """Return the program of a target with its planted fault in the core."""
         core = core_sources() if sources is None else list(sources)
         fault = planted_in(TARGETS[target])
         source = self._folder / f"planted-{target}-{fault.path.name}"
@@ -176,7 +176,7 @@ class Build:
 
 
 def _is_current(made: Path) -> bool:
-    """Whether no file that it was made of is newer."""
+    """Return whether none of its source files is newer."""
     rules = Path(f"{made}.d")
     if not made.exists() or not rules.exists():
         return False

@@ -1,4 +1,4 @@
-"""One target run by libFuzzer within bounds of memory and time, and what came of it."""
+"""Run one target with libFuzzer, with limits on memory and time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Final
 from native_fuzz.build import ROOT
 from native_fuzz.seeds import write_dictionary, write_seeds
 
-MOST_MEGABYTES: Final = 2048  # most of it is what the address sanitizer keeps
-MOST_SECONDS: Final = 20  # of one input
+MOST_MEGABYTES: Final = 2048  # mostly memory of the address sanitizer
+MOST_SECONDS: Final = 20  # per input
 LONGEST: Final = 512  # bytes of one input, unless the target is named below
 LONGEST_OF: Final = {"json_lines": 1024, "model_json": 1024}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """finding: the file with the input, if there was one that went wrong; what: its last words."""
+    """finding: file with the failing input, if there is one. what: its last output."""
 
     target: str
     executions: int
@@ -32,7 +32,7 @@ class Outcome:
 
 
 def write_tables(path: Path) -> None:
-    """The tables of the patterns, which only Python makes; kept while they are newer than what makes them."""
+    """Write the tables of the patterns, unless they are newer than their generator."""
     script = ROOT / "tools/native/write_tables.py"
     makers = [script, *(ROOT / "bpe/pretokenization").glob("*.py"), ROOT / "bpe/patterns.py"]
     if not path.exists() or path.stat().st_mtime_ns < max(maker.stat().st_mtime_ns for maker in makers):
@@ -48,7 +48,7 @@ def run_target(
     executions: int | None,
     seconds: float | None,
 ) -> Outcome:
-    """folder: holds the corpus, which stays for the next run, and the tables."""
+    """Run a target. folder: for the tables and the corpus, which the next run continues."""
     corpus = folder / "corpus" / target
     write_seeds(target, corpus)
     write_dictionary(target, folder / f"{target}.dict")

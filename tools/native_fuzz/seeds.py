@@ -1,6 +1,6 @@
-"""The inputs that the fuzz targets begin with: a few of each kind, made here and the same every time.
+"""The seed inputs of the fuzz targets: a few of each kind, deterministic.
 
-An input's first bytes are options of its target, which fuzzing changes anyway; what follows is what the target reads.
+The first bytes of an input are options of its target, which fuzzing changes anyway. The target reads the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MODEL: Final = {
     },
 }
 
-# Words that inputs of a kind are made of, for libFuzzer's -dict.
+# Dictionary words for inputs of a kind, for libFuzzer's -dict.
 WORDS: Final = {
     "json": (
         *(
@@ -103,12 +103,12 @@ KINDS: Final = {
         "bytes",
     ),
 }
-# What comes before the text, where it must not be lost among options.
+# Number of option bytes before the text, for targets that need the whole text.
 OPTION_BYTES: Final = {"json_lines": 1, "model_json": 1}
 
 
 def write_seeds(target: str, folder: Path) -> None:
-    """The seeds of a target, a file each."""
+    """Write the seeds of a target, one file each."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds_of(target)):
         (folder / f"seed-{number}").write_bytes(seed)
