@@ -12,14 +12,15 @@ namespace bpe {
 
 namespace {
 
-constexpr uint32_t stop_code_point = 0x10000; // of three bytes; surrogates and shorter ones do no harm
+// of three bytes; surrogates and shorter characters are harmless
+constexpr uint32_t stop_code_point = 0x10000;
 
-// The top bit of each of eight bytes that begins a character of three.
+// Return the top bit of each of eight bytes that starts a three-byte character.
 uint64_t leads_of(uint64_t eight) {
   return eight & eight << 1 & eight << 2 & ~(eight << 3) & 0x8080808080808080;
 }
 
-// PairTable::View::rank of many: what they wait for is on its way while the others are worked out.
+// PairTable::View::rank for many pairs: prefetches cache lines while other ranks are computed.
 void find_ranks(const PairTable::View &pairs, const std::vector<PairTable::Pair> &of,
                 std::vector<uint32_t> &ranks) {
   constexpr size_t block = 64;
@@ -43,11 +44,11 @@ uint32_t code_point(std::string_view entry, size_t at) {
 
 } // namespace
 
-// What the entries hold of such characters.
+// The three-byte characters in entries.
 struct CharacterTable::Found {
   std::vector<uint32_t> one = std::vector<uint32_t>(stop_code_point, PairTable::no_symbol); // by code point
   std::vector<uint32_t> two; // entries of two characters
-  // Of two that an entry holds one behind the other; few of them more than once.
+  // Adjacent characters within entries; few of them repeat.
   std::vector<PairTable::Pair> joined;
   std::vector<uint64_t> seen = std::vector<uint64_t>(1 << 14); // by hash
 };
@@ -68,7 +69,7 @@ Characters::Character *CharacterTable::characters() const {
   return static_cast<Characters::Character *>(characters_.data());
 }
 
-// Looks for leads in all entries, end to end: most have none.
+// Search all entries for lead bytes, as one string, since most entries have none.
 void CharacterTable::list_entries(const Vocabulary &vocabulary, Found &found) {
   const std::string_view all = vocabulary.all_bytes();
   uint32_t symbol = 0;
@@ -84,7 +85,7 @@ void CharacterTable::list_entries(const Vocabulary &vocabulary, Found &found) {
   }
 }
 
-// What the entry tells by the character that starts at byte number `at`.
+// Record the character of an entry that starts at byte `at`.
 void CharacterTable::list_character(const Vocabulary &vocabulary, uint32_t symbol, size_t at, Found &found) {
   const std::string_view entry = vocabulary.bytes(symbol);
   const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
@@ -92,7 +93,7 @@ void CharacterTable::list_character(const Vocabulary &vocabulary, uint32_t symbo
     return list_border(entry, at, found);
   if (entry.size() == 3 && Characters::starts_at(bytes, 3)) {
     if (vocabulary.text_rules() && vocabulary.text_rules()->has_spaces && entry == lower_block)
-      return; // no text holds it
+      return; // no text contains it
     found.one[Characters::code_point(bytes)] = symbol;
     has_unreachable_ |=
         !vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol;
@@ -101,7 +102,7 @@ void CharacterTable::list_character(const Vocabulary &vocabulary, uint32_t symbo
   }
 }
 
-// A border within an entry that could lie between two characters of three bytes.
+// Record a position in an entry that could be a border between two three-byte characters.
 void CharacterTable::list_border(std::string_view entry, size_t at, Found &found) {
   const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
   const size_t right = entry.size() - at;
@@ -121,9 +122,9 @@ void CharacterTable::list_border(std::string_view entry, size_t at, Found &found
   }
 }
 
-// At most two merges: of two of the three bytes, and of what that makes with the third if all are an entry.
-// Written out, which is quicker than to merge each character like a pretoken. one: the entry of each
-// character; of one that merges do not make it becomes no_symbol.
+// At most two merges: one of two of the three bytes, then one of the product and the third byte if all three
+// are an entry. Written out, which is faster than merging each character like a pretoken. one: the entry of
+// each character; set to no_symbol if merges do not make the entry.
 void CharacterTable::fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t> &one) {
   const MergeTables tables = vocabulary.merge_tables();
   const bool is_text = vocabulary.text_rules() && !vocabulary.text_rules()->byte_level;
@@ -137,7 +138,7 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t
     characters()[c].ids = ids;
   };
   std::vector<PairTable::Pair>
-      last_merges; // of characters that are entries, the code point in place of a rank
+      last_merges; // for characters that are entries: the code point instead of a rank
   for (uint32_t c = 0; c < stop_code_point; ++c) {
     const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
                               static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
@@ -178,7 +179,7 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, std::vector<uint32_t
   }
 }
 
-// found.one: of each character that merges make one of.
+// found.one: the entry of each character that merges make into one.
 void CharacterTable::fill_pairs(const Vocabulary &vocabulary, Found &found) {
   std::vector<PairTable::Pair> halves;
   halves.reserve(found.two.size());
@@ -199,16 +200,16 @@ void CharacterTable::fill_pairs(const Vocabulary &vocabulary, Found &found) {
     if (ranks[i] == PairTable::no_rank)
       continue;
     const std::string_view entry = vocabulary.bytes(found.two[i]);
-    const uint32_t id = vocabulary.id(found.two[i]); // what two merge to has their bytes
+    const uint32_t id = vocabulary.id(found.two[i]); // two characters that do not merge have their bytes
     has_ids_ &= id < Characters::no_id;
     found.joined.push_back({code_point(entry, 0), code_point(entry, 3),
                             Characters::apart + 1 + std::min(id, Characters::no_id - 1)});
   }
-  pairs_ = PairTable(found.joined); // of a pair that is there twice an id counts before `apart`
+  pairs_ = PairTable(found.joined); // for a duplicate pair, an ID takes precedence over `apart`
 }
 
-// Of an entry with `left` bytes before a border and `right` bytes from p on, where one of the two is less
-// than a character. Where the entry does not tell the byte before or behind, all are marked.
+// Mark an entry with `left` bytes before a border and `right` bytes after it, where one of them is less than
+// a character. If the entry does not determine the byte before or after, all are marked.
 void CharacterTable::mark_part(const uint8_t *p, size_t left, size_t right) {
   const auto set = [](uint8_t (&bits)[128], uint32_t place) {
     bits[place >> 3] |= static_cast<uint8_t>(1u << (place & 7));

@@ -1,4 +1,4 @@
-// Questions about the entries and merges of a file, and the entries that text is encoded with.
+// Queries about the entries and merges of a file, and the selection of entries for encoding text.
 #include "vocabulary/entry_file.hpp"
 
 #include "text/utf8.hpp"
@@ -12,7 +12,7 @@ namespace bpe {
 
 namespace {
 
-// Whether merging may start with the entry: a character, perhaps with prefix and suffix, or a byte.
+// Return whether merging may start with the entry: a byte, or a character with optional prefix and suffix.
 bool may_start_merging(const std::optional<TextRules> &rules, std::string_view entry) {
   if (!rules)
     return entry.size() == 1;

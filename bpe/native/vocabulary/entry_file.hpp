@@ -1,4 +1,4 @@
-// The entries and merges of a tokenizer file, read once, before it is known which entries are special tokens.
+// The entries and merges of a tokenizer file, read before it is known which entries are special tokens.
 //
 // Two formats: the model of a tokenizer.json, and tiktoken's rank file. The scanner of a tokenizer.json reads
 // model.vocab and model.merges only. Python reads everything else from the outline, which replaces the two
@@ -66,7 +66,7 @@ public:
 
   const Fault &fault() const { return fault_; }
   const EntryList &entries() const { return entries_; }
-  // Keys of model.vocab that are no entries, and their IDs: the empty key, and keys outside the byte
+  // Keys of model.vocab that are not entries, and their IDs: the empty key, and keys outside the byte
   // alphabet. Throws std::invalid_argument for a duplicate key.
   const std::vector<std::pair<std::string, uint32_t>> &texts() const { return texts_; }
   size_t merge_count() const { return merge_ends_.size() / 2; }
@@ -77,16 +77,16 @@ public:
 
   // The document with {} and [] as the values of model.vocab and model.merges. Line numbers stay the same.
   std::string outline(std::string_view document) const;
-  // Replaces entries and merge parts by the bytes that they spell in GPT-2's byte alphabet. Returns the index
-  // of a merge part with another character, if there is one; the file is of no further use then.
+  // Replace entries and merge parts by the bytes they spell in GPT-2's byte alphabet. Returns the index of
+  // the first merge part with another character, if any; the file must not be used in that case.
   std::optional<size_t> spell_bytes();
 
   size_t size() const { return entries_.size() + texts_.size(); }
   int64_t max_id() const; // -1 without entries
   bool has_id(int64_t id) const;
-  // The IDs of entries. Cost: one pass over all entries.
+  // Return the IDs of entries. Cost: one pass over all entries.
   std::vector<std::optional<uint32_t>> find(const std::vector<std::string_view> &wanted) const;
-  // Those of the texts that a merge joins or produces. A merge removes prefix_bytes from its right part.
+  // Return the texts that a merge joins or produces. A merge removes prefix_bytes from its right part.
   std::unordered_set<std::string_view> used_by_merges(const std::unordered_set<std::string_view> &texts,
                                                       size_t prefix_bytes) const;
 
@@ -94,7 +94,7 @@ public:
   void require_unique_ids() const;
   // Throws std::invalid_argument for a merge that is listed twice.
   void require_unique_merges() const;
-  // The entries for text between special tokens. The entry of a special token is among them if merging starts
+  // The entries for text between special tokens. They include the entry of a special token if merging starts
   // with it or merges use it.
   std::vector<Vocabulary::Entry> ordinary_entries(const std::vector<SpecialToken> &special_tokens,
                                                   const std::optional<TextRules> &rules) const;

@@ -1,7 +1,8 @@
 // 1. List the pairs of characters that a merge joins (Vocabulary::joined_characters).
-// 2. Give each character a first class: letters, digits, other ASCII one by one, blocks beyond.
-// 3. While there are more than max_classes, merge the two classes that join the fewest other pairs then.
-// 4. Make the automaton: the state is the row of classes that the previous character joins.
+// 2. Give each character an initial class: letters, digits, other ASCII individually, and blocks beyond
+// ASCII.
+// 3. While there are more than max_classes, merge the two classes that add the fewest joined pairs.
+// 4. Build the automaton: the state is the row of classes that the previous character joins.
 #include "vocabulary/merge_cuts.hpp"
 
 #include "merge/merge_by_heap.hpp"
@@ -25,13 +26,13 @@ struct Joined {
   uint32_t left, right; // code points
 };
 
-// Characters with one key share their first class.
+// Characters with the same key share their initial class.
 uint32_t first_key(uint32_t c) {
   if (c < 0x80)
     return (c | 0x20) - 'a' < 26 ? 'a' : c - '0' < 10 ? '0' : c;
   if ((c >= 0x3000 && c < 0x3040) || (c >= 0xFF00 && c < 0x10000))
     return code_points + c; // punctuation that cuts ideographs
-  // Ideographs, syllables of Hangul, and everything beyond the first plane are large blocks.
+  // Ideographs, Hangul syllables, and everything beyond the first plane are large blocks.
   const uint32_t start = c >= 0x10000                ? 0x10000
                          : c >= 0xAC00 && c < 0xD800 ? 0xAC00
                          : c >= 0x3100 && c < 0xAC00 ? 0x3100
@@ -73,7 +74,7 @@ public:
   void reduce(const std::vector<uint16_t> &kept);
 
 private:
-  // What more joins, by weight, if the two classes are one.
+  // Return the weight of the pairs that join additionally if the two classes are merged.
   float more_joins(size_t a, size_t b) const;
 
   std::vector<uint16_t> of_; // by code point
@@ -126,7 +127,7 @@ void Classes::reduce(const std::vector<uint16_t> &kept) {
       if (other != one)
         price(one, other) = more_joins(one, other);
   }
-  // Number the classes that are left.
+  // Number the remaining classes.
   std::map<uint16_t, uint16_t> numbers;
   for (uint16_t &number : new_class)
     number = numbers.try_emplace(number, static_cast<uint16_t>(numbers.size())).first->second;
@@ -140,7 +141,7 @@ void Classes::reduce(const std::vector<uint16_t> &kept) {
     number = new_class[number];
 }
 
-// The state is what the previous character joins, and whether a piece started with it.
+// The state is the set of classes that the previous character joins, and whether a piece started with it.
 std::shared_ptr<const Automaton> automaton_of(const Classes &classes) {
   const size_t kinds = classes.count();
   std::map<std::vector<bool>, uint8_t> rows{{std::vector<bool>(kinds), 0}};
@@ -189,8 +190,8 @@ std::shared_ptr<const Automaton> automaton_of(const Classes &classes) {
   return made;
 }
 
-// The lengths of the tokens that are a character repeated: empty if a token has that character among others,
-// or is not found by its bytes alone.
+// Return the lengths of the tokens that repeat one character. Empty if a token mixes that character with
+// others or is not found by its bytes alone.
 std::map<size_t, uint32_t> runs_of(char character, const AddedTokens &tokens) {
   const auto has_it = [&](const SpecialToken &token) {
     return token.text.find(character) != std::string::npos;
@@ -209,7 +210,7 @@ std::map<size_t, uint32_t> runs_of(char character, const AddedTokens &tokens) {
   return id_of;
 }
 
-// Whether merges make of each shorter run what the tokens make of it: the longest token first.
+// Return whether merges split each shorter run like the tokens do: longest token first.
 bool merges_make_runs(const Vocabulary &vocabulary, char character, const std::map<size_t, uint32_t> &id_of) {
   HeapMerge heap;
   for (size_t size = 1; size < id_of.rbegin()->first; ++size) {
@@ -255,7 +256,7 @@ MergeCuts::MergeCuts(const Vocabulary &vocabulary, const AddedTokens &all,
     const std::map<size_t, uint32_t> id_of = runs_of(character, all);
     if (id_of.size() < 2 || !merges_make_runs(vocabulary, character, id_of))
       continue;
-    // The longest token stays: it cuts longer runs.
+    // Keep the longest token, which cuts longer runs.
     std::erase_if(to_find, [&](const SpecialToken &token) {
       return token.text[0] == character && token.text.size() < id_of.rbegin()->first;
     });

@@ -1,12 +1,12 @@
-// Where a text without a pre-tokenizer may be cut: between two characters that no merge ever joins.
+// Cuts for texts without a pre-tokenizer: between two characters that no merge ever joins.
 //
-// If no merge makes an entry that holds "ab", no merge crosses between a and b, whatever is around them: the
-// texts before and after that boundary merge as if they were alone. So each pair of neighbours decides, and
-// an automaton whose state is the previous character cuts the text.
+// If no merge makes an entry that contains "ab", no merge crosses between a and b in any context: the texts
+// before and after that boundary merge independently. Each pair of neighbours therefore decides, and an
+// automaton with the previous character as its state cuts the text.
 //
-// The tables have one class per byte at most and are fast for max_classes of them. So characters with similar
-// neighbours share a class. Two classes join where any of their characters do: pieces get longer, and no ID
-// changes.
+// The tables have at most one class per byte and are fast for max_classes. Characters with similar neighbours
+// therefore share a class. Two classes join if any of their characters do. This makes pieces longer but
+// changes no ID.
 //
 // Cost: about 50 ms for 260,000 entries.
 #pragma once
@@ -22,13 +22,13 @@
 namespace bpe {
 
 struct MergeCuts {
-  // The vocabulary's entries are text, and it merges bytes (not merges_characters()). steps: what is done to
-  // the text before it is cut.
+  // The vocabulary must have text entries and merge bytes (not merges_characters()). steps: changes applied
+  // to the text before it is cut.
   MergeCuts(const Vocabulary &vocabulary, const AddedTokens &tokens,
             const std::vector<Normalizer::Kind> &steps);
 
   std::shared_ptr<const Automaton> automaton;
-  AddedTokens tokens; // without those that the merges make of their own text
+  AddedTokens tokens; // without those that merges make from their own text
 };
 
 } // namespace bpe

@@ -8,7 +8,7 @@ namespace bpe {
 
 namespace {
 
-// A byte in a JSON string: its character of the alphabet in UTF-8, escaped if necessary.
+// A byte in a JSON string: its character in the byte alphabet as UTF-8, escaped if necessary.
 struct SpelledByte {
   char text[3];
   uint8_t size;
@@ -31,7 +31,7 @@ constexpr auto spellings = [] {
   return table;
 }();
 
-// Writes a byte of a JSON string as Python does.
+// Write a byte of a JSON string like Python.
 void append_character(std::string &out, char c) {
   constexpr const char *short_escapes = "btn?fr"; // of bytes 8 to 13
   constexpr const char *digits = "0123456789abcdef";
@@ -118,7 +118,7 @@ bool VocabText::next(std::string &out, size_t bytes) {
   if (symbol_ == vocabulary_.size()) {
     while (is_special_next())
       append_special();
-    if (out.back() == '{') // no entry at all
+    if (out.back() == '{') // no entries
       out += '}';
     else
       out.back() = '}';

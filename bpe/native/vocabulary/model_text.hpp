@@ -17,13 +17,12 @@ namespace bpe {
 // Listed merges, or all splits of a rank file's entries: two symbols per merge, lowest rank first.
 std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary);
 
-// Both writers produce pieces of a given size, or of one entry or merge if that is longer, which bounds the
-// memory. next() writes a piece, and returns false after the last one. bytes: at least 2. The vocabulary must
-// outlive the writer.
+// Both writers produce pieces of a given size, which bounds the memory. A longer entry or merge is a piece of
+// its own size. next() writes a piece and returns false after the last one. bytes: at least 2. The vocabulary
+// must outlive the writer.
 
-// The object {entry in the byte alphabet, or as text: id} by ascending id. special_keys: id and key, as a
-// JSON string with its quotes, of each special token, by ascending id. They replace an entry with the same
-// id.
+// The object {entry in the byte alphabet, or as text: ID} by ascending ID. special_keys: ID and key (a JSON
+// string with quotes) of each special token, by ascending ID. They replace an entry with the same ID.
 class VocabText {
 public:
   VocabText(const Vocabulary &vocabulary, std::vector<std::pair<uint32_t, std::string>> special_keys);
@@ -37,7 +36,7 @@ private:
   bool is_done_ = false;
 };
 
-// The list of merges, ["left","right"] or "left right" each.
+// The list of merges, each ["left","right"] or "left right".
 class MergesText {
 public:
   MergesText(const Vocabulary &vocabulary, bool as_pairs);

@@ -9,21 +9,21 @@ namespace bpe {
 
 namespace {
 
-// The entry no pair has: it reads as (no_symbol, no_symbol) -> no_rank, which is also true.
+// The content of an empty slot. It reads as (no_symbol, no_symbol) -> no_rank, which is also true.
 constexpr uint64_t empty_slot = ~uint64_t{0};
 
-// Four pairs a bucket: displacements take half a byte a pair and the fullest bucket still finds a place.
+// Four pairs per bucket: displacements take half a byte per pair, and even the fullest bucket can be placed.
 constexpr size_t pairs_per_bucket = 4;
 
 } // namespace
 
 PairTable::PairTable(const std::vector<Pair> &pairs) {
-  // 7/8 full at most: fuller tables make the last buckets try thousands of displacements.
+  // At most 7/8 full: in fuller tables, the last buckets try thousands of displacements.
   unsigned slot_bits = 1;
   while ((uint64_t{7} << slot_bits) / 8 < pairs.size())
     ++slot_bits;
-  // Other multipliers when two pairs of one bucket agree in the 32 bits that are multiplied by displacements,
-  // a larger table when that does not help.
+  // Try other multipliers if two pairs of a bucket agree in the 32 bits that displacements multiply, and then
+  // a larger table.
   constexpr uint64_t odd = uint64_t{1} << 32 | 1;
   multipliers_ = 0x9E3779B97F4A7C15ull | odd;
   for (unsigned attempt = 1; !place(pairs, slot_bits); ++attempt) {
@@ -33,7 +33,7 @@ PairTable::PairTable(const std::vector<Pair> &pairs) {
   }
 }
 
-// Places the fullest buckets first, each at the first displacement that finds all its slots free.
+// Place the fullest buckets first, each with the first displacement for which all its slots are free.
 bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   const unsigned bucket_bits = std::bit_width(pairs.size() / pairs_per_bucket) + 1;
   const size_t bucket_count = size_t{1} << bucket_bits;
@@ -56,7 +56,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   for (const Pair &pair : pairs)
     entries[fill[bucket_of(pair)]++] = key_of(pair) << 22 | pair.rank;
 
-  // Of a pair given twice the later rank stays. Both are in one bucket.
+  // For a duplicate pair, keep the higher rank. Both are in one bucket.
   std::vector<uint32_t> stops(starts.begin() + 1, starts.end());
   for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
     uint64_t *const begin = entries.data() + starts[bucket];
@@ -80,7 +80,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   uint32_t fullest = 0;
   for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
     fullest = std::max(fullest, size_of(bucket));
-  std::vector<uint32_t> fuller(fullest + 2, 0); // by what is left to the fullest: how many hold more
+  std::vector<uint32_t> fuller(fullest + 2, 0); // indexed by bucket size: number of larger buckets
   for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
     ++fuller[fullest - size_of(bucket) + 1];
   std::partial_sum(fuller.begin(), fuller.end(), fuller.begin());
@@ -109,7 +109,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
       }
       if (i == stop)
         break;
-      while (i-- > start) // taken: lift what was placed
+      while (i-- > start) // slot used: remove the pairs placed so far
         slot_of(entries[i], displacement) = empty_slot;
     }
     displacements_[bucket] = static_cast<uint16_t>(displacement);

@@ -1,9 +1,9 @@
-// Which two neighbouring symbols may merge, and how early: (left, right) -> rank, in one dependent load.
+// The rank at which two neighbouring symbols may merge: (left, right) -> rank, in one dependent load.
 //
-// A perfect hash built once: the pair's hash picks a bucket, the bucket's 16-bit displacement picks the slot,
-// and the slot is the only one that can hold the pair, so a miss costs what a hit does and nothing is
-// searched. An entry is one 64-bit word (left 21 bits, right 21, rank 22); at least half of the slots are
-// used as a rule. Immutable after construction, so any number of threads may read.
+// A perfect hash, built once: the hash of the pair selects a bucket, the 16-bit displacement of the bucket
+// selects the slot, and no other slot can hold the pair. A miss therefore costs as much as a hit, without a
+// search. An entry is one 64-bit word (left 21 bits, right 21, rank 22). At least half of the slots are
+// usually used. Immutable and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace bpe {
 
 class PairTable {
 public:
-  static constexpr uint32_t no_symbol = (1u << 21) - 1; // merges with nothing; larger than every symbol
+  static constexpr uint32_t no_symbol = (1u << 21) - 1; // never merges; larger than every symbol
   static constexpr uint32_t no_rank = (1u << 22) - 1;   // larger than every rank
 
   struct Pair {
@@ -23,30 +23,31 @@ public:
   };
 
   PairTable() : PairTable(std::vector<Pair>()) {}
-  // Of a (left, right) given twice the higher rank counts.
+  // For a duplicate (left, right), the higher rank counts.
   explicit PairTable(const std::vector<Pair> &pairs);
 
-  // All pairs, by ascending rank.
+  // Return all pairs by ascending rank.
   std::vector<Pair> pairs() const;
   size_t size() const { return size_; }
 
-  // The table as plain data, for sources with instruction sets of their own: all inlined, so that no code of
-  // theirs is shared. Valid while the table lives. 32-bit arithmetic only, so that vectors of pairs can be
-  // looked up (merge_by_lanes.hpp).
+  // The table as plain data, for sources compiled for other instruction sets. Everything is inlined, so that
+  // no code is shared between them. Valid as long as the table. Uses 32-bit arithmetic only, so that vectors
+  // of pairs can be looked up (merge_by_lanes.hpp).
   struct View {
     uint32_t left_multiplier, right_multiplier;
     unsigned bucket_shift, slot_shift;
     const uint64_t *slots;
     const uint16_t *displacements;
 
-    // Its upper bits are the bucket. With `left` it tells the pair, since right_multiplier is odd.
+    // The upper bits are the bucket. Together with `left`, the hash identifies the pair, since
+    // right_multiplier is odd.
     [[gnu::always_inline]] uint32_t hash(uint32_t left, uint32_t right) const {
       return left * left_multiplier + right * right_multiplier;
     }
     [[gnu::always_inline]] uint32_t slot(uint32_t hash, uint32_t left, uint32_t displacement) const {
       return (hash ^ left << 11) * (2 * displacement + 1) >> slot_shift;
     }
-    // The pair's rank or no_rank. left, right: symbols or no_symbol.
+    // Return the rank of the pair, or no_rank. left, right: symbols or no_symbol.
     [[gnu::always_inline]] uint32_t rank(uint32_t left, uint32_t right) const {
       const uint64_t key = uint64_t{left} << 21 | right;
       const uint32_t h = hash(left, right);
@@ -71,7 +72,7 @@ private:
   bool place(const std::vector<Pair> &pairs, unsigned slot_bits);
 
   size_t size_ = 0;
-  uint64_t multipliers_ = 0; // of left, and 2^32 times that of right
+  uint64_t multipliers_ = 0; // of left, plus 2^32 times the multiplier of right
   unsigned bucket_shift_ = 31;
   unsigned slot_shift_ = 31;
   std::vector<uint64_t> slots_;

@@ -5,8 +5,8 @@
 //   vocab:   { string : ID , ... }               -> entries
 //   merges:  [ [string, string] | "a b" , ... ]  -> merge parts
 //
-// Skipping looks at strings and brackets only: Python parses these values from the outline and reports their
-// errors.
+// Skipped values are only scanned for strings and brackets: Python parses them from the outline and reports
+// their errors.
 #include "text/utf8.hpp"
 #include "vocabulary/byte_alphabet.hpp"
 #include "vocabulary/entry_file.hpp"
@@ -21,7 +21,7 @@ inline bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// Reads JSON from left to right. A call that returns false leaves the scanner at the error.
+// Reads JSON from left to right. After a call that returns false, the scanner is at the error.
 class Scanner {
 public:
   explicit Scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
@@ -41,7 +41,7 @@ public:
     return true;
   }
 
-  // Appends the text of a string.
+  // Append the text of a string.
   bool string(std::string &out) {
     if (!accept('"'))
       return false;
@@ -154,7 +154,7 @@ private:
   const char *const end_;
 };
 
-// The bytes that characters of the byte alphabet spell, appended; false for another character.
+// Append the bytes that characters of the byte alphabet spell, or return false for another character.
 inline bool append_spelled(std::string &out, std::string_view characters) {
   const uint8_t *at = bytes_of(characters);
   for (const uint8_t *const end = at + characters.size(); at != end;) {
@@ -169,7 +169,7 @@ inline bool append_spelled(std::string &out, std::string_view characters) {
 
 } // namespace model_json
 
-// Reads one document into an EntryFile. After a malformed item the rest of its value is skipped.
+// Reads one document into an EntryFile. After a malformed item, the rest of its value is skipped.
 class ModelReader {
 public:
   ModelReader(std::string_view document, EntryFile &file) : scanner_(document), file_(file) {}
@@ -179,7 +179,7 @@ public:
   }
 
 private:
-  template <class Member> bool members(const Member &member) { // of an object, after which nothing is read
+  template <class Member> bool members(const Member &member) { // of an object; stops reading after it
     if (!scanner_.accept('{'))
       return false;
     std::string name;
@@ -198,7 +198,7 @@ private:
         return value(file_.vocab_, [&] { return vocab(); });
       if (name == "merges" && file_.merges_.stop == 0)
         return value(file_.merges_, [&] { return merges(); });
-      return scanner_.skip_value(); // Python reports a duplicate
+      return scanner_.skip_value(); // Python reports the duplicate
     });
   }
 
@@ -219,7 +219,7 @@ private:
     return true;
   }
 
-  // Records that the value at `start` is malformed, if there is a complete value.
+  // Record that the value at `start` is malformed, if it is a complete value.
   bool fail(Fault::Kind kind, size_t start, size_t index = 0, std::string_view name = {}) {
     const size_t error = scanner_.offset();
     scanner_.go_to(start);

@@ -1,4 +1,4 @@
-// Reader of tiktoken's rank files: a line `base64(bytes) rank` per entry.
+// Reader of tiktoken's rank files: one line `base64(bytes) rank` per entry.
 #include "vocabulary/entry_file.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ constexpr auto digit_of = [] {
   return table;
 }();
 
-// Appends the bytes of complete groups of four digits, of which the last may be padded; false for other text.
-// Drops the unused bits of a padded group, as Python's strict decoder does.
+// Append the bytes of complete groups of four digits, where the last may be padded, or return false for other
+// text. Drops the unused bits of a padded group, like Python's strict decoder.
 bool append_base64(std::string &out, std::string_view digits) {
   if (digits.empty() || digits.size() % 4 != 0)
     return false;

@@ -1,4 +1,4 @@
-// How a vocabulary is read whose entries are text (bpe/vocabulary.py's TextRules says what the fields mean).
+// Rules for vocabularies with text entries. TextRules in bpe/vocabulary.py documents the fields.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 namespace bpe {
 
 struct TextRules {
-  // byte_level: entries are bytes. A byte without an entry is left out before merging, or is unknown.
+  // byte_level: entries are bytes. A byte without an entry is dropped before merging, or is unknown.
   bool byte_level = false, byte_fallback = false, fuse_unk = false;
-  // The text to encode has a space where entries have U+2581, and no U+2581 of its own.
+  // The text to encode has a space where entries have U+2581, and contains no U+2581.
   bool has_spaces = false;
   std::optional<uint32_t> unk_id;
   std::string unk_token, prefix, suffix;
@@ -20,10 +20,10 @@ struct TextRules {
 
 inline constexpr std::string_view lower_block = "\xE2\x96\x81"; // U+2581
 
-// "<0x0A>" of 10.
+// Return "<0x0A>" for 10.
 std::string byte_entry(uint8_t byte);
 
-// The text with spaces for U+2581 and the other way round.
+// Exchange spaces and U+2581 in the text.
 std::string exchange_spaces(std::string_view text);
 
 } // namespace bpe

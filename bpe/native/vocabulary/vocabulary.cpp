@@ -30,13 +30,13 @@ uint32_t hash_of(std::string_view bytes) {
   return static_cast<uint32_t>(hash * 0xC2B2AE3D27D4EB4Full >> 32);
 }
 
-constexpr uint32_t lines_ahead = 16; // how far ahead of use a cache line is asked for
+constexpr uint32_t lines_ahead = 16; // prefetch distance
 
 } // namespace
 
 std::string quoted(std::string_view bytes) {
   static const char digits[] = "0123456789abcdef";
-  constexpr size_t longest = 60; // a message stays one line
+  constexpr size_t longest = 60; // keeps a message on one line
   std::string out = "b'";
   for (const char c : bytes.substr(0, longest)) {
     const uint8_t byte = static_cast<uint8_t>(c);
@@ -118,7 +118,7 @@ Vocabulary::Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_
       if (part >= 256 + merge)
         throw std::invalid_argument("merge " + std::to_string(merge) + " joins the entry of merge " +
                                     std::to_string(part - 256) + ", which is not made yet");
-    // The products ascend with the ranks, so the product stands for the rank (see listed_pairs).
+    // The products ascend with the ranks, so the product can be used as the rank (see listed_pairs).
     pairs.push_back({left, right, static_cast<uint32_t>(256 + merge)});
     starts_.push_back(starts_.back() + size_of(left) + size_of(right));
   }
@@ -139,7 +139,7 @@ Vocabulary::Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_
   index_unreachable({});
 }
 
-// What two neighbouring bytes mean.
+// Tabulate the ranks and joins of all pairs of bytes.
 void Vocabulary::list_neighbours() {
   byte_pairs_.resize(65536);
   pairs_hold_symbols_ =
@@ -158,7 +158,7 @@ void Vocabulary::list_neighbours() {
     for (size_t i = 1; i < entry.size(); ++i)
       joined_[static_cast<uint8_t>(entry[i - 1]) << 8 | static_cast<uint8_t>(entry[i])] = 1;
   }
-  // Unknown characters are one token if they stand together.
+  // Adjacent unknown characters are one token.
   if (fuses_unknown())
     for (uint32_t left = 0; left < 256; ++left)
       for (uint32_t right = 0; right < 256; ++right)
@@ -238,8 +238,8 @@ uint32_t Vocabulary::find_in(const Index &index, std::string_view wanted) const 
   }
 }
 
-// find() of many: the table's lines are on their way while the others are hashed, which halves the time of
-// loading half a million merges.
+// find() for many entries: prefetches table lines while other entries are hashed, which halves the time to
+// load half a million merges.
 void Vocabulary::find_all(const std::string_view *wanted, size_t count, uint32_t *symbols) const {
   constexpr size_t block = 96;
   const size_t mask = index_.size() - 1;
@@ -260,7 +260,7 @@ void Vocabulary::find_all(const std::string_view *wanted, size_t count, uint32_t
     }
     for (size_t i = 0; i < some; ++i)
       if (symbols[i] != PairTable::no_symbol && bytes(symbols[i]) != wanted[i])
-        symbols[i] = find(wanted[i]); // another entry with this hash stood before it
+        symbols[i] = find(wanted[i]); // another entry with this hash came first
     wanted += some;
     symbols += some;
     count -= some;

@@ -1,4 +1,4 @@
-// Which pairs of entries merge, by a list or by the ranks of a file, and which entries no merges make.
+// Pairs of entries that merge, from a list or from the ranks of a file, and entries that no merges make.
 #include "merge/merge_by_heap.hpp"
 #include "simd/simd_variants.hpp"
 #include "vocabulary/vocabulary.hpp"
@@ -13,7 +13,7 @@ namespace bpe {
 
 namespace {
 
-// The pairs of a rank file as they are found, shortest products first: what rank_file_pairs merges by.
+// The pairs of a rank file found so far, shortest products first. rank_file_pairs merges with them.
 class GrowingPairs {
 public:
   GrowingPairs(const uint32_t *symbol_of_byte, size_t max_pairs)
@@ -51,7 +51,7 @@ private:
   std::vector<Slot> slots_;
 };
 
-// The symbols the merges of these bytes end with: how many, and the first two.
+// Return the number of symbols after merging these bytes, and the first two.
 template <class Rules>
 size_t merged(const Rules &rules, std::string_view bytes, HeapMerge &heap, uint32_t (&first_two)[2]) {
   const auto *const data = reinterpret_cast<const uint8_t *>(bytes.data());
@@ -71,7 +71,7 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
   pairs.reserve(first_rank + merges.size());
   products_.reserve(first_rank + merges.size());
   bool in_id_order = pairs.empty();
-  const size_t prefix = text_ ? text_->prefix.size() : 0; // that a merge takes from its right part
+  const size_t prefix = text_ ? text_->prefix.size() : 0; // that a merge removes from its right part
   // Left, right and product of a block of merges are looked up together.
   constexpr size_t block = 32;
   std::string product_bytes;
@@ -108,8 +108,8 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
     }
   }
   if (in_id_order) {
-    // What trainers write: products ascend with the ranks, so no pair is listed twice and the product can
-    // stand for the rank, which saves a load per merge.
+    // Trainers write products that ascend with the ranks, so no pair is listed twice and the product can be
+    // used as the rank, which saves a load per merge.
     for (PairTable::Pair &pair : pairs)
       pair.rank = products_[pair.rank];
     products_.clear();
@@ -117,11 +117,11 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
   return pairs;
 }
 
-// Which split of an entry can merge? Whatever text surrounds the entry's bytes, the merges within them happen
-// in the order in which they happen for the bytes alone, as long as no merge crosses their ends. So if two
-// symbols come to make up the entry, they are the two that the bytes alone come to; no other split is ever
-// seen. The merges before that make shorter entries only: shortest first, each entry's own pair is what its
-// bytes merge to by the pairs of the shorter ones, if those are two symbols.
+// Which split of an entry can merge? In any context, the merges within the bytes of the entry happen in the
+// same order as for the bytes alone, as long as no merge crosses their ends. If two symbols ever make up the
+// entry, they are the two that the bytes alone produce, so no other split can occur. The merges before that
+// make shorter entries only. Entries are therefore processed shortest first: the pair of an entry is the
+// result of merging its bytes with the pairs of shorter entries, if that result is two symbols.
 std::vector<PairTable::Pair> Vocabulary::rank_file_pairs(std::vector<uint32_t> &unreachable) const {
   std::vector<uint32_t> shortest_first(size());
   std::iota(shortest_first.begin(), shortest_first.end(), 0u);

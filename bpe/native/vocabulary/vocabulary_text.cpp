@@ -1,10 +1,10 @@
-// What a vocabulary of text needs beside its entries: symbols for bytes, and merges that make characters.
+// Additions to a vocabulary with text entries: symbols for bytes, and merges that make characters.
 //
-// The text is UTF-8, so the bytes of one character never merge with those of another: lead bytes and those
-// that follow differ. Merges that rank before all listed ones make each character that is an entry of its
-// bytes, by symbols of its first two and three bytes that nobody sees. What then is no entry of its own is of
-// characters that are no entries. No listed merge knows it, so it stays to the end and becomes the ids of its
-// bytes, or of the unknown token.
+// The text is UTF-8, so the bytes of one character never merge with the bytes of another: lead bytes and
+// continuation bytes differ. Merges that rank before all listed ones make each character that is an entry
+// from its bytes, with hidden symbols for its first two and three bytes. Symbols left that are not entries
+// belong to characters without an entry. No listed merge contains them, so they remain until the end and
+// become the IDs of their bytes or of the unknown token.
 #include "text/utf8.hpp"
 #include "vocabulary/vocabulary.hpp"
 
@@ -21,7 +21,7 @@ bool starts_character(uint8_t byte) {
   return (byte & 0xC0) != 0x80;
 }
 
-// The size of the text's first character.
+// Return the size of the first character of the text.
 size_t character_size(std::string_view text) {
   const auto *const bytes = reinterpret_cast<const uint8_t *>(text.data());
   return read_char(bytes, bytes + text.size()).length;
@@ -50,13 +50,14 @@ std::string exchange_spaces(std::string_view text) {
   return out;
 }
 
-// The entry as it stands in the text.
+// Return the entry as it appears in the text.
 std::string Vocabulary::in_text(uint32_t symbol) const {
   return text_ && text_->has_spaces ? exchange_spaces(bytes(symbol)) : std::string(bytes(symbol));
 }
 
-// Whether the rules can be said by merges of bytes. They can't where a character's symbols hang on its place,
-// where one that is unknown vanishes, so that its neighbours meet, or where merges join what it becomes.
+// Return whether merges of bytes can express the rules. They cannot if the symbols of a character depend on
+// its position, if an unknown character is dropped and its neighbours become adjacent, or if merges join what
+// an unknown character becomes.
 bool Vocabulary::merges_bytes(const Merges &merges) const {
   if (!text_->prefix.empty() || !text_->suffix.empty())
     return false;
@@ -82,7 +83,7 @@ bool Vocabulary::merges_bytes(const Merges &merges) const {
   });
 }
 
-// Whether each byte that UTF-8 may hold has an entry. Then no text ever meets a byte without one.
+// Return whether each byte that UTF-8 may contain has an entry, so that no text contains a byte without one.
 bool Vocabulary::lacks_only_bytes_outside_utf8() const {
   for (unsigned byte = 0; byte < 0xF5; ++byte) {
     const char one = static_cast<char>(byte);
@@ -100,9 +101,9 @@ void Vocabulary::list_byte_entries() {
                                      [](uint32_t symbol) { return symbol != PairTable::no_symbol; });
 }
 
-// Symbols behind those of the entries, and which bytes and pairs of bytes become which.
+// Add symbols after the symbols of the entries, and list the bytes and pairs of bytes that become them.
 void Vocabulary::list_text_symbols(bool merges_bytes) {
-  // A text has room for an id a byte.
+  // A text has room for one ID per byte.
   if (text_->byte_fallback && (!text_->prefix.empty() || !text_->suffix.empty()))
     throw std::invalid_argument(
         "byte_fallback beside a continuing_subword_prefix or an end_of_word_suffix is "
@@ -160,7 +161,7 @@ void Vocabulary::list_text_symbols(bool merges_bytes) {
   }
 }
 
-// How many bytes of the text a symbol stands for.
+// Return how many bytes of the text a symbol represents.
 uint32_t Vocabulary::text_size(uint32_t symbol) const {
   if (!text_)
     return static_cast<uint32_t>(bytes(symbol).size());
@@ -177,7 +178,7 @@ uint32_t Vocabulary::text_size(uint32_t symbol) const {
   return static_cast<uint32_t>(size);
 }
 
-// In place, ids with hidden ones among them -> ids.
+// Replace hidden IDs in place.
 size_t Vocabulary::replace_hidden(uint32_t *ids, size_t count) const {
   size_t more = 0, hidden_count = 0;
   for (size_t i = 0; i < count; ++i)
@@ -200,9 +201,9 @@ size_t Vocabulary::replace_hidden(uint32_t *ids, size_t count) const {
     }
     return count + more;
   }
-  // An unknown token where a character starts.
+  // Emit the unknown token where a character starts.
   uint32_t *to = ids;
-  bool is_unknown = false; // what comes before
+  bool is_unknown = false; // for the previous ID
   for (size_t i = 0; i < count; ++i) {
     if (ids[i] < hidden_id) {
       *to++ = ids[i];
@@ -216,8 +217,8 @@ size_t Vocabulary::replace_hidden(uint32_t *ids, size_t count) const {
   return static_cast<size_t>(to - ids);
 }
 
-// What merging begins with, where it is not bytes' symbols: the rule of tokenizers, word for word. An unknown
-// token that may be fused is put down behind the bytes of a character that comes after it.
+// Compute the first symbols for merging if they are not the symbols of bytes, exactly like tokenizers. An
+// unknown token that may be fused is inserted after the bytes of a character that follows it.
 void Vocabulary::begin(const uint8_t *text, size_t size, std::vector<uint32_t> &symbols) const {
   symbols.clear();
   bool is_pending = false;
@@ -266,7 +267,7 @@ std::vector<uint64_t> Vocabulary::joined_characters() const {
   for (const PairTable::Pair &pair : pairs())
     is_made[product(pair.rank)] = true;
   std::vector<uint64_t> joined;
-  std::vector<uint64_t> seen(1 << 14, ~uint64_t{0}); // by hash, so that few come twice; no pair is all ones
+  std::vector<uint64_t> seen(1 << 14, ~uint64_t{0}); // by hash, so that few repeat; no pair is all ones
   const auto next_character = [&](const uint8_t *&at, const uint8_t *stop) {
     const Char next = read_char(at, stop);
     at += next.length;
