@@ -67,7 +67,7 @@ void Automaton::complete(size_t class_count) {
     fill_steps();
 }
 
-// What is due in a state, as bits of Steps.
+// Return the actions due in a state as bits of Steps.
 unsigned Automaton::due(uint8_t state) const {
   if (state >= silent_end)
     return Steps::acting;
@@ -76,8 +76,8 @@ unsigned Automaton::due(uint8_t state) const {
   return (state < both_end ? Steps::before : 0u) | (state >= before_end ? Steps::here : 0u);
 }
 
-// Two bytes at a time where the place of a row fits into 16 bits: tables that are larger would not stay in
-// the nearest cache, either.
+// Build steps of two bytes if row indices fit into 16 bits: larger tables would not stay in the first-level
+// cache.
 void Automaton::fill_steps() {
   const size_t states = silent_end - here_end, class_count = steps.class_count;
   steps.row_shift = static_cast<unsigned>(std::bit_width((states - 1) / Steps::row_unit));

@@ -1,6 +1,6 @@
-// The class of each byte of 64: that of the character which starts there, or of a byte within one.
+// Classify each of 64 bytes: the class of the character that starts there, or of a byte within a character.
 //
-// Built for each SIMD variant, so nothing here may become a symbol that variants share.
+// Compiled once per SIMD variant, so nothing here may become a symbol shared by variants.
 #pragma once
 
 #include "pretokenize/automaton.hpp"
@@ -11,7 +11,8 @@
 namespace bpe {
 namespace {
 
-// A byte at a time. Up to 3 bytes behind the 64 are read. Returns a bit for each byte within a character.
+// Classify one byte at a time. Reads up to 3 bytes after the 64. Returns a bit for each byte within a
+// character.
 inline uint64_t classify_each(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
   uint64_t within = 0;
   for (size_t i = 0; i < 64; i += 8) {
@@ -30,7 +31,7 @@ inline uint64_t classify_each(const CharacterClasses &classes, const uint8_t *p,
   return within;
 }
 
-// Of the characters that start where a bit is.
+// Classify the characters that start at the set bits.
 inline void classify_places(const CharacterClasses &classes, const uint8_t *p, uint64_t places,
                             uint8_t *out) {
   for (; places != 0; places &= places - 1) {

@@ -26,7 +26,7 @@ void LaterPieces::run(size_t number, std::string_view text, const uint8_t *reada
   Own &own = own_[number];
   if (const Normalizer *const change = phases_.phases[number].change.get()) {
     const TextStart start = input_bytes > 0 ? TextStart::input : TextStart::section;
-    if (input_bytes > 0) // what is put in front and what the first character becomes
+    if (input_bytes > 0) // the prefix and the result of the first character
       input_bytes = change->apply(text.substr(0, input_bytes), own.scratch, start).size();
     const std::string_view made = change->apply(text, own.scratch, start);
     if (made.data() != text.data())

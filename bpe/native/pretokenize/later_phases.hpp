@@ -1,8 +1,8 @@
-// What a pre-tokenizer does to the pieces of its first automaton: changes of each and further cuts.
+// Later phases of a pre-tokenizer, applied to the pieces of its first automaton: changes and further cuts.
 //
-// From a component on that changes the text of a piece (a byte alphabet, a space in front), what is cut is no
-// longer the text itself. Such a component and those behind it, up to the next of its kind, are a phase:
-// each piece of the phase before is changed by itself and cut by an automaton of its own.
+// After a component that changes the text of a piece (a byte alphabet, a space in front), the text to cut is
+// no longer the original. Such a component and the following ones, up to the next of its kind, form a phase:
+// each piece of the previous phase is changed separately and cut by the phase's automaton.
 #pragma once
 
 #include "normalize/byte_buffer.hpp"
@@ -27,11 +27,11 @@ struct LaterPhases {
     std::shared_ptr<const Automaton> automaton;
   };
   std::vector<Phase> phases;
-  bool from_alphabet = false;    // in the end the characters of a piece are those of the byte alphabet
-  bool asks_for_input = false;   // whether it makes a difference that a piece begins an input
-  std::array<bool, 256> stays{}; // a piece of these bytes alone is a piece in the end
+  bool from_alphabet = false;    // finally, the characters of a piece are in the byte alphabet
+  bool asks_for_input = false;   // whether the result depends on a piece starting an input
+  std::array<bool, 256> stays{}; // a piece of only these bytes stays one piece
 
-  // How many of the first bytes are such.
+  // Return how many of the first bytes are in `stays`.
   size_t staying(const uint8_t *bytes, size_t size) const {
     size_t i = 0;
     while (i < size && stays[bytes[i]])
@@ -41,21 +41,21 @@ struct LaterPhases {
   bool leaves(const uint8_t *piece, size_t size) const { return staying(piece, size) == size; }
 };
 
-// Takes pieces of the first automaton; for one thread.
+// Applies the phases to pieces of the first automaton. Not thread-safe.
 class LaterPieces {
 public:
   // The phases must outlive it.
   explicit LaterPieces(const LaterPhases &phases);
 
-  // What becomes of a piece of valid UTF-8, of which bytes up to `readable` may be read: in text(), the
-  // pieces end to end, which end at ends(). input_bytes: so many of its first bytes are those of the first
-  // character of an input.
+  // Apply the phases to a piece of valid UTF-8; bytes up to `readable` may be read. The resulting pieces are
+  // in text(), concatenated, and their ends in ends(). input_bytes: how many of its first bytes belong to the
+  // first character of an input.
   void cut(std::string_view piece, const uint8_t *readable, size_t input_bytes);
   const ByteBuffer &text() const { return text_; }
   const std::vector<size_t> &ends() const { return ends_; }
 
-  // The same, copied to where it stays until the room is used up, which finish() is called before. Returns
-  // its start; bytes up to kept_readable() may be read.
+  // Copy the pieces to memory that stays in place until it is full; calls finish() before reusing it. Returns
+  // the start of the copy; bytes up to kept_readable() may be read.
   template <class Finish> const uint8_t *keep(Finish finish) {
     if (kept_.capacity() - kept_.size() < text_.size()) {
       finish();
@@ -67,11 +67,11 @@ public:
     return start;
   }
   const uint8_t *kept_readable() const { return kept_.readable(); }
-  void reset(); // nothing that was kept is needed any more
+  void reset(); // invalidates all that was kept
 
 private:
   static constexpr size_t kept_bytes = size_t{256} << 10, most_kept_bytes = size_t{4} << 20;
-  struct Own { // of a phase
+  struct Own { // state of one phase
     Normalizer::Scratch scratch;
     std::unique_ptr<TextWindow> window;
   };

@@ -4,7 +4,7 @@
 //         report the starts that this state makes certain
 //     at the end of the text: report the starts that the end makes certain
 //
-// A walk has little to set up, so it is faster than a window (text_window.hpp) for a few bytes. It keeps none
+// A walk needs little setup, so it is faster than a window (text_window.hpp) for a few bytes. It stores none
 // of the text, so it also reads text of any length in bounded memory.
 #pragma once
 
@@ -20,17 +20,16 @@ namespace bpe {
 
 class PieceWalk {
 public:
-  // automaton: reads forward only, and outlives the walk.
-  // before: the offset to report for a start before the text, which no reader may rely on.
+  // automaton: must read forward only and outlive the walk. before: the offset to report for a start before
+  // the text; callers must not rely on it.
   explicit PieceWalk(const Automaton &automaton, uint64_t before = 0)
       : automaton_(automaton), state_(automaton.initial) {
     std::fill(std::begin(characters_), std::end(characters_), before);
     std::fill(std::begin(registers_), std::end(registers_), before);
   }
 
-  // Reads the next character and calls found(offset, drops) for each start that has become certain. Starts
-  // are offsets in the text. They come in any order, and one may come twice; `drops` holds if it does for
-  // one.
+  // Read the next character and call found(offset, drops) for each start that has become certain. Starts are
+  // offsets in the text, in any order. A start may be reported twice; `drops` holds if it does in one report.
   template <class Found> void read(const uint8_t *character, Found found) {
     const uint8_t first = *character;
     characters_[++count_ % max_age] = size_;
@@ -43,7 +42,7 @@ public:
     if (state_ >= automaton_.silent_end)
       act(automaton_.actions[state_ - automaton_.silent_end], found);
   }
-  // Calls found(offset, drops) for the starts that the end of the text makes certain.
+  // Call found(offset, drops) for the starts that the end of the text makes certain.
   template <class Found> void end(Found found) { act(automaton_.at_end[state_], found); }
 
   uint64_t size() const { return size_; } // bytes read
@@ -68,17 +67,17 @@ private:
 
   const Automaton &automaton_;
   size_t state_;
-  uint64_t size_ = 0, count_ = max_age; // of bytes, and of characters from max_age on
-  uint64_t characters_[max_age];        // where the last ones start
+  uint64_t size_ = 0, count_ = max_age; // in bytes, and in characters starting at max_age
+  uint64_t characters_[max_age];        // starts of the last characters
   uint64_t registers_[Automaton::most_registers];
 };
 
 inline constexpr size_t max_short_bytes = 64;
 struct ShortPieces {
-  uint64_t starts = 0, drops = 0; // a bit per byte
+  uint64_t starts = 0, drops = 0; // one bit per byte
 };
 
-// Returns the pieces of a text of valid UTF-8, 0 < size <= max_short_bytes.
+// Return the pieces of a text of valid UTF-8, 0 < size <= max_short_bytes.
 inline ShortPieces short_pieces(const Automaton &automaton, const uint8_t *text, size_t size) {
   ShortPieces pieces;
   PieceWalk walk(automaton);

@@ -14,7 +14,7 @@ size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t siz
     do
       --at;
     while (at > 0 && end - at < 4 && continues_character(text[at]));
-    uint8_t character[4] = {}; // nothing behind the text is read, whatever bytes it ends with
+    uint8_t character[4] = {}; // nothing after the text is read, whatever bytes it ends with
     std::copy(text + at, text + end, character);
     const size_t left = automaton.classes.of(character);
     if (end < size && borders[left * Automaton::row + right] == Automaton::cut)

@@ -1,4 +1,4 @@
-// Where a text may be cut whatever follows it.
+// Find an offset where a text may be cut, whatever follows it.
 #pragma once
 
 #include "pretokenize/automaton.hpp"
@@ -8,10 +8,10 @@
 
 namespace bpe {
 
-// A p < size at which the text can be cut whatever follows, and whatever came before it: for every
-// continuation c, the pieces of text + c are those of [text, text + p) and then those of [text + p, text +
-// size) + c. The last one found (in ordinary text some characters from the end); 0 if there is none, as in a
-// single word. Valid UTF-8 that starts and ends between characters.
+// Return p < size where the text can be cut whatever comes before and after it: for every continuation c, the
+// pieces of text + c are the pieces of [text, text + p) and then of [text + p, text + size) + c. Returns the
+// last offset found (in ordinary text a few characters before the end), or 0 if there is none, as in a single
+// word. The text must be valid UTF-8 that starts and ends between characters.
 size_t last_safe_cut(const Automaton &automaton, const uint8_t *text, size_t size);
 
 } // namespace bpe

@@ -1,9 +1,9 @@
-// A window of text through an automaton: for each byte what is due behind it.
+// Run the automaton over a window of text and record the action due after each byte.
 //
-// A state waits for the one before it, some six cycles a step. So a step is over two bytes at a time where
-// the tables for it are small, and the steps go in eight parts side by side, each from a guess of its first
-// state; where a part was guessed wrong, it is done again up to where both ways meet, which in text is a word
-// or so behind (after Mytkowicz, Musuvathi and Schulte, "Data-parallel finite-state machines", 2014).
+// Each state depends on the previous one, which takes about six cycles per step. A step therefore covers two
+// bytes if the tables are small, and eight parts of the window run in parallel, each from a guessed first
+// state. After a wrong guess, a part runs again until both runs reach the same state, usually after about a
+// word (based on Mytkowicz, Musuvathi and Schulte, "Data-parallel finite-state machines", 2014).
 #pragma once
 
 #include "common/prefetch.hpp"
@@ -17,14 +17,14 @@ namespace bpe {
 struct WindowStates {
   static constexpr size_t max_bytes = 4096, words = max_bytes / 64;
 
-  // A bit a byte: whether a piece starts there, started one character before, or actions are due; whether it
-  // is within a character.
+  // One bit per byte: whether a piece starts there, a piece starts one character before, actions are due, or
+  // the byte is within a character.
   uint64_t here[words], before[words], acting[words], within[words];
-  uint16_t rows[max_bytes] = {}; // of each step: where its row is, and the low half of its entry
+  uint16_t rows[max_bytes] = {}; // per step: index of its row, and the low half of its entry
   alignas(64) uint16_t behind[max_bytes];
-  uint8_t first_state; // before them
+  uint8_t first_state; // before the first step
 
-  // The state behind byte number i, with what is due there.
+  // Return the state after byte i, including the action due there.
   uint8_t state_behind(const Automaton &automaton, size_t i) const {
     const Steps &steps = automaton.steps;
     const size_t step = i / steps.bytes, kinds = size_t{rows[step]} >> steps.row_shift;
@@ -38,9 +38,8 @@ struct WindowStates {
   }
 };
 
-// As much of text[0, size), size > 0, as fits in a window, which `state` is before; bytes up to `readable`
-// may be read. Returns how many bytes that are. The text starts and ends between characters, and so does the
-// window.
+// Scan as much of text[0, size), size > 0, as fits in a window, from `state`. Bytes up to `readable` may be
+// read. Returns the number of bytes scanned. The text and the window start and end between characters.
 using ScanWindow = size_t (*)(const Automaton &automaton, const uint8_t *text, size_t size,
                               const uint8_t *readable, uint8_t state, WindowStates &out);
 
@@ -48,7 +47,7 @@ namespace {
 
 constexpr size_t scan_chains = 8;
 
-// What a step is made with: the place of a state in its row goes in and out.
+// The data of a step. The index of a state in its row is passed in and out.
 class Stepping {
 public:
   Stepping(const Steps &steps, WindowStates &out)
@@ -83,7 +82,7 @@ template <size_t... lengths> inline void run_chains_of(size_t stride, Stepping s
 }
 
 inline void run_steps(const Automaton &automaton, size_t count, WindowStates &out) {
-  constexpr size_t worth_chains = 64; // steps
+  constexpr size_t worth_chains = 64; // minimum number of steps
   const Stepping steps(automaton.steps, out);
   const size_t first = (out.first_state - automaton.here_end) * sizeof(uint32_t);
   if (count <= worth_chains) {
@@ -98,7 +97,7 @@ inline void run_steps(const Automaton &automaton, size_t count, WindowStates &ou
                                                                                           first);
   for (size_t start = stride; start < count; start += stride) {
     size_t place = steps.place_behind(start - 1);
-    for (size_t i = start, known; i < count; ++i) { // until the place is what it was
+    for (size_t i = start, known; i < count; ++i) { // until the index is the same as before
       known = steps.place_behind(i);
       steps.step(i, place);
       if (place == known)
@@ -107,7 +106,7 @@ inline void run_steps(const Automaton &automaton, size_t count, WindowStates &ou
   }
 }
 
-// The rows of 64 bytes, in 16 bits throughout so that many are made at once.
+// The rows of 64 bytes, in 16 bits throughout to compute many at once.
 inline void add_rows(const Steps &steps, const uint8_t *classes, uint16_t *to) {
   const uint16_t of_last = static_cast<uint16_t>(1u << steps.row_shift),
                  of_first = static_cast<uint16_t>(steps.class_count << steps.row_shift);
@@ -125,9 +124,8 @@ inline void add_rows(const Steps &steps, const uint8_t *classes, uint16_t *to) {
 template <class Simd>
 size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
                    uint8_t state, WindowStates &out) {
-  constexpr size_t block = 64, reads = block + 3; // a character may go on behind the block
-  constexpr size_t bytes_ahead =
-      24 * block; // what is encoded meanwhile takes the text out of the nearest cache
+  constexpr size_t block = 64, reads = block + 3; // a character may continue after the block
+  constexpr size_t bytes_ahead = 24 * block; // encoding in between evicts the text from the first-level cache
   const Steps &steps = automaton.steps;
   const size_t block_steps = block / steps.bytes;
   alignas(64) uint8_t classes[WindowStates::max_bytes];

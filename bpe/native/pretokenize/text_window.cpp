@@ -49,7 +49,7 @@ void TextWindow::open(const uint8_t *at, size_t most) {
   certain_ = last_start(limit);
 }
 
-// What is due behind the characters from `from` on, as far as the window goes; returns its end.
+// Scan the characters from `from` to the end of the window, and return that end.
 const uint8_t *TextWindow::scan(const uint8_t *from, const uint8_t *stop, uint8_t before) {
   scanned_ = from;
   const size_t size =
@@ -74,7 +74,7 @@ const uint8_t *TextWindow::scan(const uint8_t *from, const uint8_t *stop, uint8_
   return end;
 }
 
-// Those one character before the ones that `before` tells.
+// Add the starts one character before those in `before`.
 void TextWindow::add_starts_before(size_t word) {
   uint64_t before = window_.before[word];
   if ((before & 1) == 0 && (before >> 1 & window_.within[word]) == 0) {
@@ -84,7 +84,7 @@ void TextWindow::add_starts_before(size_t word) {
   for (; before != 0; before &= before - 1) {
     const size_t i = word * 64 + static_cast<size_t>(std::countr_zero(before));
     if (scanned_ + i == origin_)
-      continue; // it is known already
+      continue; // already known
     const uint8_t *const at = last_character(scanned_ + i);
     if (at > origin_)
       first_start_ = std::min(first_start_, at);
@@ -95,12 +95,12 @@ void TextWindow::add_starts_before(size_t word) {
   }
 }
 
-// last: where the character starts behind which the actions are due.
+// last: start of the character after which the actions are due.
 void TextWindow::act(const Automaton::Actions &actions, const uint8_t *last) {
   for (size_t k = 0; k < actions.start_count; ++k) {
     const Automaton::Start start = actions.starts[k];
     const uint8_t *const at = place(start, last);
-    if (at == nullptr || at < origin_) // it is known already
+    if (at == nullptr || at < origin_) // already known
       continue;
     if (at > origin_)
       first_start_ = std::min(first_start_, at);
@@ -117,7 +117,7 @@ void TextWindow::act(const Automaton::Actions &actions, const uint8_t *last) {
     registers_[actions.moves[k].reg] = place(actions.moves[k].from, last);
 }
 
-// Null: before the origin.
+// Return null if the offset is before the origin.
 const uint8_t *TextWindow::place(Automaton::Start start, const uint8_t *last) const {
   if (start.age == 0)
     return registers_[start.reg];
@@ -136,7 +136,7 @@ const uint8_t *TextWindow::last_character(const uint8_t *stop) const {
   return stop;
 }
 
-// Up to where all starts are known, when the scan has come to `stop`.
+// Return the offset up to which all starts are known after a scan to `stop`.
 const uint8_t *TextWindow::settled(const uint8_t *stop) const {
   const Automaton::Start oldest = automaton_.oldest_pending[last_state_];
   if (stop == stop_ || oldest.reg == Automaton::nothing)
@@ -193,8 +193,8 @@ const uint8_t *TextWindow::end_of_long_piece() {
     if (first_start_ < settled(end))
       break;
   }
-  // The state before what is found. What the registers hold is of places further on, and would be told as
-  // starts of places that come before.
+  // Use the state before the scanned text. Registers hold later offsets, which would be reported as starts of
+  // earlier ones.
   state = before_;
   std::fill(std::begin(registers_), std::end(registers_), nullptr);
   for (const uint8_t *from = origin_; from < first_start_; state = last_state_)

@@ -1,7 +1,7 @@
-// Where the pieces of a text start, a window at a time.
+// Find the starts of the pieces of a text, one window at a time.
 //
-// A window is opened at the start of a piece and tells all starts that are certain in it; the next one is
-// opened at the last of these. Not shared between threads; reset() is cheap, so one serves many short texts.
+// A window opens at the start of a piece and reports all certain starts in it. The next window opens at the
+// last of these. Not thread-safe. reset() is cheap, so one object serves many short texts.
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
@@ -20,27 +20,27 @@ public:
   // The automaton must outlive it.
   explicit TextWindow(const Automaton &automaton);
 
-  // A text of valid UTF-8; bytes up to `readable` >= text + size may be read.
+  // Set a text of valid UTF-8; bytes up to `readable` >= text + size may be read.
   void reset(const uint8_t *text, size_t size, const uint8_t *readable);
 
-  // Looks at the text from `at` on: the start of the text or of a piece that is certain. At so many bytes at
-  // most, at least 4.
+  // Open a window at `at`: the start of the text or a certain start of a piece. Scans at most `most` bytes,
+  // at least 4.
   void open(const uint8_t *at, size_t most = WindowStates::max_bytes);
 
   WindowView view() const { return {origin_, starts_, certain_}; }
   const uint8_t *origin() const { return origin_; }
   size_t certain() const { return certain_; }
-  // As if no more were certain than up to this start, until widen().
+  // Hide the certain starts after this one, until widen().
   void narrow(size_t certain);
   void widen();
-  // Whether the piece at origin + offset is left out.
+  // Return whether the piece at origin + offset is dropped.
   bool drops(size_t offset) const { return automaton_.drops && (bits_from(drops_, offset) & 1) != 0; }
-  // The first start behind `offset` < certain(), the last one at or before it.
+  // Return the first start after `offset` < certain(), and the last one at or before it.
   size_t next_start(size_t offset) const;
   size_t last_start(size_t offset) const;
 
-  // Calls take(start, stop, drops) for each piece of a text, in order: offsets in the text, and whether the
-  // piece is left out. Arguments as for reset().
+  // Call take(start, stop, drops) for each piece of a text, in order: offsets in the text, and whether the
+  // piece is dropped. Arguments as for reset().
   template <class Take>
   void for_each_piece(const uint8_t *text, size_t size, const uint8_t *readable, Take take) {
     reset(text, size, readable);
@@ -57,10 +57,10 @@ public:
     }
   }
 
-  // The same for the pieces of the window that are certain. Offsets count from the origin.
+  // The same for the certain pieces of the window. Offsets are relative to the origin.
   template <class Take> void for_each_certain(Take take) const {
     size_t start = 0;
-    uint64_t bits = starts_[0] & ~uint64_t{1}; // stops; the piece at the origin starts at 0
+    uint64_t bits = starts_[0] & ~uint64_t{1}; // ends; the piece at the origin starts at 0
     for (size_t word = 0;; bits = starts_[++word]) {
       for (; bits != 0; bits &= bits - 1) {
         const size_t stop = word * 64 + static_cast<size_t>(std::countr_zero(bits));
@@ -72,12 +72,12 @@ public:
     }
   }
 
-  // The end of the piece that starts at the origin and goes on behind the window; the next window may be
-  // opened there. Takes the time of two looks at the piece.
+  // Return the end of the piece that starts at the origin and continues after the window; the next window may
+  // open there. Takes two passes over the piece.
   const uint8_t *end_of_long_piece();
 
   bool any_dropped() const { return automaton_.drops; }
-  // Whether the piece that starts at the origin is left out: known once its end is.
+  // Return whether the piece at the origin is dropped. Known once its end is known.
   bool drops_first() const { return drops_first_; }
 
 private:
@@ -92,22 +92,22 @@ private:
 
   const Automaton &automaton_;
   const ScanWindow scan_window_;
-  const std::unique_ptr<TwoWayScan> two_way_; // in place of it
+  const std::unique_ptr<TwoWayScan> two_way_; // used instead of the automaton's forward scan
   size_t looked_at_ = 0;                      // bytes
   const uint8_t *text_ = nullptr, *stop_ = nullptr, *readable_ = nullptr;
   const uint8_t *origin_ = nullptr;
-  uint8_t before_ = 0; // the state before the origin
+  uint8_t before_ = 0; // state before the origin
   size_t certain_ = 0;
   uint64_t starts_[words], drops_[words];
-  size_t wide_ = 0;         // what narrow() took away
-  uint64_t wide_starts_[2]; // from the word of `certain_` on; a view is not looked at further
+  size_t wide_ = 0;         // value of certain_ before narrow()
+  uint64_t wide_starts_[2]; // from the word of `certain_` on; views are not read beyond it
   WindowStates window_;
 
-  // Of the last scan.
-  const uint8_t *scanned_ = nullptr; // from where
+  // State of the last scan.
+  const uint8_t *scanned_ = nullptr; // its start
   uint8_t last_state_ = 0;
   const uint8_t *registers_[Automaton::most_registers];
-  const uint8_t *first_start_ = nullptr; // the first certain one behind the origin, or stop_
+  const uint8_t *first_start_ = nullptr; // first certain start after the origin, or stop_
   bool drops_first_ = false;
 };
 

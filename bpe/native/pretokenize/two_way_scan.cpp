@@ -39,8 +39,8 @@ size_t TwoWayScan::look(const uint8_t *from, uint8_t state, uint64_t *starts, ui
   return size;
 }
 
-// As far as max_bytes go, to the end of a character. All bytes of a character get its class and state, so
-// that back() finds them at any byte: then a text that is not valid keeps the scan within its tables.
+// Read at most max_bytes, to the end of a character. All bytes of a character get its class and state, so
+// that back() finds them at any byte and invalid text cannot lead outside the tables.
 void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state) {
   const uint8_t *const then = automaton_.then.data();
   size_t size = std::min(max_bytes, static_cast<size_t>(stop - from));
@@ -65,7 +65,7 @@ void TwoWayScan::forward(const uint8_t *from, const uint8_t *stop, uint8_t state
   size_ = size;
 }
 
-// From the right context behind `size` bytes to that before them.
+// Return the right context before `size` bytes, given the one after them.
 uint16_t TwoWayScan::back(const uint8_t *from, size_t size, uint16_t right, uint64_t *starts,
                           uint64_t *drops) const {
   const TwoWay &tables = automaton_.two_way;
@@ -81,7 +81,7 @@ uint16_t TwoWayScan::back(const uint8_t *from, size_t size, uint16_t right, uint
   return right;
 }
 
-// The right contexts from here to where the automaton is settled.
+// Find the right contexts from here to where the automaton is settled.
 void TwoWayScan::find_far(const uint8_t *from, uint8_t state) {
   known_.clear();
   next_ = 0;
@@ -103,7 +103,7 @@ void TwoWayScan::find_far(const uint8_t *from, uint8_t state) {
     state = states_[size_];
   }
   known_.push_back({from, right, 0});
-  uint64_t starts[max_bytes / 64 + 1], drops[max_bytes / 64 + 1]; // looked at later
+  uint64_t starts[max_bytes / 64 + 1], drops[max_bytes / 64 + 1]; // reported later
   for (size_t i = known_.size() - 1; i-- > 0;) {
     forward(known_[i].at, known_[i + 1].at, known_[i].state);
     known_[i].right = right = back(known_[i].at, size_, right, starts, drops);
