@@ -1,6 +1,6 @@
-// Sixteen characters of three bytes, one by one; character_block_avx512.hpp has them in registers.
+// Sixteen three-byte characters, processed one by one. character_block_avx512.hpp keeps them in registers.
 //
-// Built for each SIMD variant, so nothing here may become a symbol that variants share.
+// Compiled once per SIMD variant, so nothing here may become a symbol shared by variants.
 #pragma once
 
 #include "vocabulary/character_table.hpp"
@@ -12,17 +12,17 @@ class CharacterBlock {
 public:
   static constexpr unsigned most = 16;
 
-  // What all blocks of a walk need.
+  // Tables shared by all blocks of a walk.
   struct Tables {
     explicit Tables(const Characters &characters) : characters(characters) {}
     const Characters &characters;
   };
 
-  unsigned count = 0; // of characters of three bytes from p on
-  // A bit for each that perhaps joins the one behind, which may be the seventeenth: by an entry that holds
-  // both, and by one with a part of one of them.
+  unsigned count = 0; // number of three-byte characters from p
+  // One bit per character that may be joined to the next one, which may be the seventeenth: by an entry that
+  // contains both, or by one with a part of one of them.
   uint32_t wholly_joined = 0, partly_joined = 0;
-  bool ends; // what is behind the last is no such character
+  bool ends; // the last one is not followed by a three-byte character
 
   CharacterBlock(const Tables &tables, const uint8_t *p, const uint8_t *stop) {
     const Characters &characters = tables.characters;
@@ -43,14 +43,14 @@ public:
     ends = !here;
   }
 
-  // Character number `first` and the next are one entry.
+  // Replace characters `first` and `first` + 1 with one entry.
   void join(unsigned first, uint32_t id) {
     constexpr uint64_t none = Characters::no_id;
     ids_[first] = id | none << Characters::id_bits | none << 2 * Characters::id_bits;
     ids_[first + 1] = ~uint64_t{0};
   }
 
-  // The ids of characters [from, keep), one behind the other. character_spare more may be written.
+  // Write the IDs of characters [from, keep). May write character_spare more.
   uint32_t *write(unsigned from, unsigned keep, uint32_t *out) const {
     constexpr unsigned bits = Characters::id_bits;
     for (unsigned i = from; i < keep; ++i) {
@@ -58,7 +58,7 @@ public:
                      third = ids_[i] >> 2 * bits & Characters::no_id;
       out[0] = first;
       out[1] = second;
-      out[2] = third; // what is behind a character's ids is overwritten
+      out[2] = third; // the next character overwrites IDs after these
       out += (first != Characters::no_id) + (second != Characters::no_id) + (third != Characters::no_id);
     }
     return out;

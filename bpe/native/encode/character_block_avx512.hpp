@@ -1,4 +1,5 @@
-// The sixteen characters of walk_characters.hpp in registers. Only for sources compiled for simd_avx512.hpp.
+// The sixteen characters of walk_characters.hpp in registers. Include only in sources compiled for
+// simd_avx512.hpp.
 #pragma once
 
 #include "vocabulary/character_table.hpp"
@@ -9,10 +10,10 @@ namespace bpe {
 namespace {
 
 struct CharacterConstants {
-  alignas(64) uint8_t lanes[64]; // 48 bytes to sixteen lanes: a character's last byte lowest
-  uint64_t fields;               // where in an entry the bytes of its first two ids start, a byte each
-  // Dwords of eight characters in their order, from a register with the first two ids of each and one (16
-  // and up) with the third: the first sixteen, and the last eight behind the first eight of the others.
+  alignas(64) uint8_t lanes[64]; // 48 bytes to sixteen lanes, last byte of a character lowest
+  uint64_t fields;               // bit offset of the first two IDs in an entry, one byte each
+  // Order of the dwords of eight characters, from a register with the first two IDs of each and one (16 and
+  // up) with the third: the first sixteen, and the last eight after the first eight of the others.
   alignas(64) uint32_t first_sixteen[16], last_sixteen[16], first_eight[16], last_eight[16];
 };
 constexpr CharacterConstants character_constants = [] {
@@ -35,14 +36,14 @@ constexpr CharacterConstants character_constants = [] {
   return constants;
 }();
 
-// To be read one by one: GCC would rather take the register apart, two instructions each on one port.
+// Store for scalar reads: GCC would extract from the register with two instructions each on one port.
 inline void store_to_read(uint32_t (&to)[16], __m512i from) {
   _mm256_store_si256(reinterpret_cast<__m256i *>(to), _mm512_castsi512_si256(from));
   _mm256_store_si256(reinterpret_cast<__m256i *>(to + 8), _mm512_extracti64x4_epi64(from, 1));
   asm volatile("" : "+m"(to));
 }
 
-// Sixteen characters from the byte `start` of a register on: their bytes, the last lowest.
+// Return sixteen characters from byte `start` of a register: their bytes, the last one lowest.
 inline __m512i characters_of(__m512i text, int start) {
   const __m512i lanes = _mm512_load_si512(character_constants.lanes);
   return _mm512_maskz_permutexvar_epi8(
@@ -62,7 +63,7 @@ inline __m512i load_at_most(const uint8_t *bytes, size_t size) {
   return _mm512_maskz_loadu_epi8(size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1, bytes);
 }
 
-// A bit of a table of 1,024 for each lane.
+// Looks up one bit of a table of 1,024 per lane.
 class BitTable {
 public:
   explicit BitTable(const uint8_t *bits)
@@ -109,7 +110,7 @@ public:
         _mm512_or_si512(_mm512_slli_epi32(x, 4), bits(_mm512_srli_epi32(code_points, 8), 15));
     const __m512i start = _mm512_or_si512(_mm512_slli_epi32(y, 6), bits(_mm512_srli_epi32(next, 8), 63));
     const __m512i followed = _mm512_srlv_epi32(followers_, bits(next, 31));
-    // What may come before the seventeenth is not known here.
+    // What may come before the seventeenth is unknown here.
     const __m512i leaders = _mm512_alignr_epi32(_mm512_set1_epi32(-1), leaders_, 1);
     const __m512i led = _mm512_srlv_epi32(leaders, bits(here, 31));
     const uint32_t both = lanes & behind;
@@ -128,7 +129,7 @@ public:
     dropped_ |= lane << 1;
   }
 
-  // The ids of characters [from, keep), one behind the other.
+  // Write the IDs of characters [from, keep), adjacent.
   uint32_t *write(unsigned from, unsigned keep, uint32_t *out) const {
     const uint32_t lanes = ((uint32_t{1} << keep) - (uint32_t{1} << from)) & ~dropped_;
     const __m512i nothing = _mm512_set1_epi64(-1);
@@ -160,8 +161,8 @@ public:
   }
 
 private:
-  // By scalar addresses: gathers took half of the time of the ids where processors have them in microcode
-  // (Zen 4).
+  // Uses scalar addresses: gathers took half of the time of finding IDs on CPUs that implement them in
+  // microcode (Zen 4).
   void load(const Characters::Character *characters, __m512i code_points) {
     static_assert(sizeof(Characters::Character) == 16);
     alignas(64) uint32_t places[16];
@@ -187,9 +188,9 @@ private:
     leaders_ = _mm512_permutex2var_epi32(a, _mm512_add_epi32(evens, _mm512_set1_epi32(1)), b);
   }
 
-  __m512i first_, last_;        // eight characters' ids each
-  __m512i followers_, leaders_; // of sixteen
-  uint32_t dropped_ = 0;        // the second of two that are one entry
+  __m512i first_, last_;        // IDs of eight characters each
+  __m512i followers_, leaders_; // of sixteen characters
+  uint32_t dropped_ = 0;        // second characters of joined pairs
 };
 
 } // namespace

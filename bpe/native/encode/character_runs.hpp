@@ -1,7 +1,7 @@
-// Runs of characters of three bytes, by the tables of CharacterTable: how far one goes whose borders are all
-// safe, and its ids. For pretokens that are there already; see walk_characters.hpp for texts.
+// Runs of three-byte characters with safe borders, found with the tables of CharacterTable, and their IDs.
+// For given pretokens; see walk_characters.hpp for texts.
 //
-// Built for each SIMD variant, so nothing here may become a symbol that variants share.
+// Compiled once per SIMD variant, so nothing here may become a symbol shared by variants.
 #pragma once
 
 #include "encode/character_block.hpp"
@@ -11,11 +11,12 @@
 
 namespace bpe {
 
-// Size of the longest part of [bytes, stop) from its start on that is characters of three bytes with no
-// joined border between two of them; the border at its end is joined, or no such character stands behind it.
+// Return the size of the longest prefix of [bytes, stop) that consists of three-byte characters with no
+// joined border between two of them. The border at its end is joined, or no such character follows.
 using FindCharacters = size_t (*)(const Characters &characters, const uint8_t *bytes, const uint8_t *stop);
 
-// Ids of bytes[0, size), such characters. Returns their end; characters_spare more may be written.
+// Write the IDs of bytes[0, size), a run of such characters, and return their end. May write characters_spare
+// more.
 using EmitCharacters = uint32_t *(*)(const Characters &characters, const uint8_t *bytes, size_t size,
                                      uint32_t *out);
 constexpr size_t characters_spare = 16;

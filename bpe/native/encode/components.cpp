@@ -30,7 +30,7 @@ std::vector<Kind> joined(const std::vector<Kind> &normalizer, const std::vector<
   return all;
 }
 
-// The steps that make the same text with spaces and U+2581 exchanged.
+// Return the steps that produce the same text with spaces and U+2581 exchanged.
 std::vector<Kind> with_spaces(const std::vector<Kind> &kinds) {
   std::vector<Kind> made;
   for (const Kind &kind : kinds) {
@@ -47,7 +47,7 @@ std::vector<Kind> with_spaces(const std::vector<Kind> &kinds) {
   return made;
 }
 
-// The automaton for texts with spaces and U+2581 exchanged.
+// Return the automaton for texts with spaces and U+2581 exchanged.
 std::shared_ptr<const Automaton> with_spaces(const Automaton &automaton) {
   auto made = std::make_shared<Automaton>(automaton);
   CharacterClasses &classes = made->classes;
@@ -69,7 +69,7 @@ AddedTokens with_spaces(const AddedTokens &tokens) {
   return {tokens.contents(), tokens.raw().tokens(), std::move(normalized)};
 }
 
-// Whether a class is that of one code point alone.
+// Return whether a class contains only one code point.
 bool is_alone(const CharacterClasses &classes, uint8_t wanted) {
   size_t count = 0;
   for (size_t page = 0; page < 0x110000 / 64; ++page) {
@@ -79,7 +79,7 @@ bool is_alone(const CharacterClasses &classes, uint8_t wanted) {
   return count == 1;
 }
 
-// Whether the automaton cuts no text. has_spaces: texts have no U+2581.
+// Return whether the automaton cuts no text. has_spaces: texts have no U+2581.
 bool leaves_texts_whole(const Automaton &automaton, bool has_spaces) {
   if (automaton.later || automaton.two_way.rights != 0)
     return false;
@@ -118,8 +118,8 @@ std::shared_ptr<const Normalizer> normalizer_of(const std::vector<Kind> &kinds) 
   return kinds.empty() ? nullptr : std::make_shared<const Normalizer>(kinds);
 }
 
-// Whether texts may have spaces for U+2581. Without an entry U+2581 and with byte_fallback they may not: it
-// becomes three IDs, but a text has room for one ID per byte.
+// Return whether texts may have spaces for U+2581. They may not if there is no entry U+2581 but
+// byte_fallback: U+2581 then becomes three IDs, but a text has room for one ID per byte.
 bool may_keep_spaces(const FileComponents &components, const TextRules &rules, bool has_mark_entry) {
   const auto &[added_tokens, automaton, normalizer, changes] = components;
   if (rules.byte_level || (rules.byte_fallback && !has_mark_entry) || !automaton || automaton->later)
@@ -127,7 +127,8 @@ bool may_keep_spaces(const FileComponents &components, const TextRules &rules, b
   const std::vector<Kind> all = joined(normalizer, changes);
   const auto escape = std::find_if(all.begin(), all.end(), escapes_spaces);
   const auto keeps_form = [](const Kind &kind) { return escapes_spaces(kind) || puts_mark(kind); };
-  // White space next to a normalized token is looked for in the normalized text, and U+2581 is none.
+  // White space next to a normalized token is searched for in the normalized text, where U+2581 does not
+  // count.
   const auto looks_for_spaces = [](const SpecialToken &token) { return token.lstrip || token.rstrip; };
   return escape != all.end() && std::all_of(escape, all.end(), keeps_form) &&
          std::ranges::none_of(added_tokens.normalized().tokens(), looks_for_spaces);

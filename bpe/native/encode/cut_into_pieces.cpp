@@ -10,8 +10,8 @@ namespace bpe {
 
 namespace {
 
-// Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
-// text finds the leftmost ones.
+// Return whether two occurrences of the string can overlap ("aa", "\n\n"). Only a search from the start of
+// the text then finds the leftmost ones.
 bool overlaps_itself(std::string_view text) {
   for (size_t shift = 1; shift < text.size(); ++shift)
     if (text.substr(shift) == text.substr(0, text.size() - shift))
@@ -19,23 +19,24 @@ bool overlaps_itself(std::string_view text) {
   return false;
 }
 
-// Whether it makes a difference that a token, and no text, comes before a part of a document.
+// Return whether the result depends on a token, and no text, preceding a part of a document.
 bool asks_for_start(const WithinDocuments &within) {
   return within.normalizer && (within.normalizer->prefixes() || within.normalizer->prepends());
 }
 
-// Whether a cut between two pretokens keeps all special tokens and the prefix of the text after each.
+// Return whether a cut between two pretokens preserves all special tokens and the prefix of the text after
+// each.
 bool keeps_tokens(std::string_view text, const WithinDocuments &within, size_t place) {
   return !within.special.stands_across(bytes_of(text), text.size(), place) &&
          !(asks_for_start(within) && within.special.may_end_at(text, place));
 }
 
-// A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
-// pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
+// Return an offset at or shortly before `limit` where a document may be cut without changing its pretokens,
+// or 0 if there is none. A cut depends on two characters only, so the search starts near the limit.
 size_t cut_within_document(std::string_view text, std::string_view separator, const WithinDocuments &within,
                            size_t limit) {
   constexpr size_t window_bytes = 4096;
-  constexpr int windows = 16; // of which each had its cut where it must not be
+  constexpr int windows = 16; // that had only invalid cuts
   for (int i = 0; i < windows && limit > 0; ++i) {
     while (limit > 0 && continues_character(text[limit]))
       --limit;
@@ -46,7 +47,7 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
         last_normalized_cut(within.automaton, within.normalizer, bytes_of(text) + start, limit - start, true);
     if (cut == 0)
       return 0;
-    // A separator is no part of a document, a special token not of a pretoken.
+    // A separator is not part of a document, and a special token is not part of a pretoken.
     const size_t place = start + cut;
     const size_t reach = separator.size() - 1;
     const std::string_view around =
@@ -61,7 +62,7 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
 } // namespace
 
 size_t last_cut(std::string_view text, const WithinDocuments &within) {
-  constexpr int max_tries = 1024; // where special tokens follow one another, no cut may be between them
+  constexpr int max_tries = 1024; // adjacent special tokens may have no valid cut between them
   const size_t reach = within.special.reach();
   size_t limit = text.size() - std::min(text.size(), reach);
   while (limit > 0 && continues_character(text[limit]))
@@ -88,7 +89,7 @@ std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view sepa
   const uint8_t *const bytes = bytes_of(text);
   const bool search_all = overlaps_itself(separator);
   size_t position = 0, found = 0;
-  bool searched = false; // `found` is the first separator from `position` on
+  bool searched = false; // whether `found` is the first separator from `position`
   while (text.size() - starts.back() > piece_bytes) {
     if (!search_all)
       position = std::max(position, starts.back() + piece_bytes - separator.size());

@@ -1,4 +1,4 @@
-// Where a text is cut so that threads can take pieces of it.
+// Cut a text into pieces for threads.
 #pragma once
 
 #include "normalize/normalizer.hpp"
@@ -12,25 +12,25 @@
 
 namespace bpe {
 
-// Small enough for a thread's buffer of ids to stay in its cache, large enough for the hand-over not to
+// Small enough that the ID buffer of a thread stays in its cache, large enough that synchronization does not
 // matter.
 inline constexpr size_t piece_bytes = 1 << 18;
 
-// What documents may be cut by: how their pretokens are cut, the special tokens they may hold, and what
-// normalizes the text between these, or nullptr.
+// Settings for cutting documents: the automaton for their pretokens, the special tokens they may contain,
+// and the normalizer for the text between these, or nullptr.
 struct WithinDocuments {
   const Automaton &automaton;
   const AddedTokens &special;
   const Normalizer *normalizer;
 };
 
-// Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long
-// documents. Starts of the pieces, then text.size().
+// Cut a text into pieces of about piece_bytes: after separators and, if `within` is given, within long
+// documents. Returns the starts of the pieces, then text.size().
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
                                     const std::optional<WithinDocuments> &within);
 
-// The last offset found in `text` at which it may be cut into two that are encoded apart, whatever follows:
-// where no pretoken crosses, else after a special token; 0: none.
+// Return the last offset found in `text` where it may be cut into two parts that are encoded separately,
+// whatever follows: where no pretoken crosses, otherwise after a special token; 0: none.
 size_t last_cut(std::string_view text, const WithinDocuments &within);
 
 } // namespace bpe

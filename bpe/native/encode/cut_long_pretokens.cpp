@@ -1,10 +1,9 @@
-// How an encoder session cuts pretokens that are not looked up whole: those of more than 15 bytes that are no
-// words, and those that begin with a character of three bytes that words are not made of.
+// Cut pretokens that are not looked up whole: pretokens of more than 15 bytes that are not words, and those
+// that start with a three-byte character outside words.
 //
-// A pretoken is cut between characters that no entry of the vocabulary reaches across: what is left of such a
-// border and what is right of it have the ids they have in the whole, whatever the merges. Characters of
-// three bytes between two such borders have their ids in the CharacterTable. What else there is becomes parts
-// for the cache.
+// A pretoken is cut between characters that no entry of the vocabulary crosses: the text on either side of
+// such a border has the same IDs as in the whole pretoken, for any merges. Three-byte characters between two
+// such borders have their IDs in the CharacterTable. The rest becomes parts that are looked up in the cache.
 #include "encode/encoder_session.hpp"
 
 #include "cache/short_key.hpp"
@@ -23,7 +22,7 @@ bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
 }
 
-// Whether bytes[0, size), size >= 8, may be a word.
+// Return whether bytes[0, size), size >= 8, may be a word.
 bool is_word(const uint8_t *bytes, size_t size) {
   uint64_t wordless = 0;
   const auto add = [&](size_t place) {
@@ -39,7 +38,7 @@ bool is_word(const uint8_t *bytes, size_t size) {
 
 } // namespace
 
-// What of the pretoken [start, stop) lies behind p, a safe border or its start.
+// Push the rest of the pretoken [start, stop) from p, which is a safe border or `start`.
 void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
                               const uint8_t *readable) {
   if (const size_t size = static_cast<size_t>(stop - start); size > UINT32_MAX)
@@ -59,26 +58,26 @@ void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint
   }
 }
 
-// The end of the characters of three bytes from p on that stand between safe borders.
+// Return the end of the three-byte characters from p with safe borders between them.
 const uint8_t *EncoderSession::characters_end(const uint8_t *p, const uint8_t *stop) const {
   const auto starts_at = [&](const uint8_t *q) {
     return Characters::starts_at(q, static_cast<size_t>(stop - q));
   };
   if (!has_character_ids_ || !starts_at(p))
     return p;
-  // One by itself, as quotes and dashes are, is not worth a block.
+  // A single one, such as a quote or a dash, is not worth a block.
   const uint8_t *const end = p + (starts_at(p + 3) ? find_characters_(character_view_, p, stop) : 3);
   const bool joined =
       end < stop && (starts_at(end) ? character_view_.may_join(end) : vocabulary_.may_join(end[-1], *end));
   return joined ? end - 3 : end;
 }
 
-// The first safe border behind p in the pretoken [start, stop), or its end. Steps from character to character
-// where the bytes are UTF-8; what else there is may hide a border, which is no fault.
+// Return the first safe border after p in the pretoken [start, stop), or `stop`. Steps by character in valid
+// UTF-8. Other bytes may hide a border, which is harmless.
 const uint8_t *EncoderSession::next_safe_border(const uint8_t *start, const uint8_t *p,
                                                 const uint8_t *stop) const {
   do {
-    if (*p < 0x80) { // no border before ASCII
+    if (*p < 0x80) { // borders before ASCII are not used
       uint64_t eight;
       for (; stop - p >= 9; p += 8) {
         std::memcpy(&eight, p + 1, 8);
@@ -95,7 +94,7 @@ const uint8_t *EncoderSession::next_safe_border(const uint8_t *start, const uint
   return p;
 }
 
-// Whether an entry may reach over the border before p, where a character of several bytes starts.
+// Return whether an entry may cross the border before p, where a multi-byte character starts.
 bool EncoderSession::may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const {
   if (!vocabulary_.fuses_unknown() && Characters::starts_at(p, static_cast<size_t>(stop - p)) &&
       p - start >= 3 && Characters::starts_at(p - 3, 3))

@@ -18,7 +18,7 @@ Decoder::Decoder(const Vocabulary &vocabulary, const std::vector<SpecialToken> &
     items.push_back({vocabulary.id(symbol), vocabulary.bytes(symbol)});
   for (const SpecialToken &token : special_tokens)
     items.push_back({token.value, token.text});
-  // Entries are in order; stable, so they stand before special tokens of the same id.
+  // Entries are sorted; a stable sort keeps them before special tokens with the same ID.
   if (!special_tokens.empty())
     std::stable_sort(items.begin(), items.end(), [](const Item &a, const Item &b) { return a.id < b.id; });
   for (size_t i = 0; i < items.size(); ++i) {
@@ -60,7 +60,7 @@ inline Decoder::Place Decoder::find(uint64_t id) const {
 size_t Decoder::size_of(const int64_t *ids, size_t count) const {
   size_t total = 0;
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t size = find(static_cast<uint64_t>(ids[i])).size; // a negative id is a large one
+    const uint32_t size = find(static_cast<uint64_t>(ids[i])).size; // a negative ID becomes a large one
     if (size == 0 && empty_id_ != ids[i]) [[unlikely]]
       throw std::invalid_argument("ids[" + std::to_string(i) + "] = " + std::to_string(ids[i]) +
                                   " is not an id of this vocabulary");
@@ -71,7 +71,7 @@ size_t Decoder::size_of(const int64_t *ids, size_t count) const {
 
 void Decoder::write(const int64_t *ids, size_t count, char *out) const {
   size_t i = 0;
-  // Sixteen bytes whatever the size, as long as what follows needs as many: a copy without a branch.
+  // Copy sixteen bytes whatever the size, without a branch, while at least as many follow.
   for (; i + spare_bytes < count; ++i) {
     const Place place = find(static_cast<uint64_t>(ids[i]));
     std::memcpy(out, text_.data() + place.start, spare_bytes);

@@ -1,7 +1,7 @@
-// Token ids -> bytes, special tokens included.
+// Decode token IDs to bytes, including special tokens.
 //
-// Immutable, so any number of threads may decode. Costs two loads and a copy a token, a binary search more
-// where ids are sparse (the largest more than four times their count).
+// Immutable and thread-safe. Costs two loads and a copy per token. Sparse IDs (the largest is more than four
+// times their number) also need a binary search.
 #pragma once
 
 #include "text/special_tokens.hpp"
@@ -18,26 +18,26 @@ namespace bpe {
 
 class Decoder {
 public:
-  // Copies what it needs. Throws std::invalid_argument for a special token whose id is an entry's with other
-  // bytes or another special token's.
+  // Copies its data from the arguments. Throws std::invalid_argument for a special token with the ID of an
+  // entry with other bytes or of another special token.
   Decoder(const Vocabulary &vocabulary, const std::vector<SpecialToken> &special_tokens);
 
-  // How many bytes the ids stand for. Throws std::invalid_argument naming the first unknown id and its place.
+  // Return the decoded size of the IDs. Throws std::invalid_argument with the first unknown ID and its index.
   size_t size_of(const int64_t *ids, size_t count) const;
-  // Writes just so many bytes. The ids must be known: size_of was asked.
+  // Write exactly size_of(ids) bytes. size_of must have accepted the IDs.
   void write(const int64_t *ids, size_t count, char *out) const;
 
 private:
   struct Place {
-    uint32_t start, size; // in text_; size 0: unknown
+    uint32_t start, size; // offset in text_; size 0: unknown
   };
   Place find(uint64_t id) const;
 
   static constexpr size_t spare_bytes = 16;
-  std::string text_;                // of all, and spare_bytes that may be read along
-  std::vector<Place> places_;       // by id if ids_ is empty, else of ids_
+  std::string text_;                // all bytes, and spare_bytes that may also be read
+  std::vector<Place> places_;       // indexed by ID if ids_ is empty, otherwise like ids_
   std::vector<uint32_t> ids_;       // ascending
-  std::optional<int64_t> empty_id_; // of the one that decodes to nothing
+  std::optional<int64_t> empty_id_; // ID of the token that decodes to nothing
 };
 
 } // namespace bpe

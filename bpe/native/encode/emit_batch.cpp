@@ -1,4 +1,4 @@
-// From a batch of cache keys to ids: what is in the cache is copied, what is not is gathered and merged.
+// Convert a batch of cache keys to IDs: copy the IDs of hits, and collect misses to be merged.
 #include "encode/encoder_session.hpp"
 
 #include "common/prefetch.hpp"
@@ -9,7 +9,7 @@
 
 namespace bpe {
 
-// The slots of a full batch's long pretokens have come by now; where they lead is asked for in turn.
+// The slots of the long pretokens of a full batch are in the cache by now; prefetch the data they point to.
 void EncoderSession::prefetch_long(const Batch &batch) const {
   for (size_t k = 0; k < batch.long_count; ++k) {
     const size_t i = batch.long_items[k];
@@ -22,13 +22,13 @@ void EncoderSession::prefetch_long(const Batch &batch) const {
   }
 }
 
-// Of a slot with up to four ids; all four are copied, whatever the count.
+// Copy the IDs of a slot with up to four. Always copies four.
 inline uint32_t *copy_four(const PretokenCache::Slot &slot, uint32_t last, uint32_t *out) {
   std::memcpy(out, slot.ids, sizeof slot.ids);
   return out + 1 + last;
 }
 
-// Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
+// Copy four or sixteen IDs whatever the count: `out` has room for sixteen.
 inline uint32_t *EncoderSession::emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
                                            uint32_t *out) {
   const uint32_t last = slot.last_id();
@@ -54,28 +54,28 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
   if (!equal_long(reinterpret_cast<const uint8_t *>(ids), batch.bytes[i], size)) [[unlikely]]
     return emit_missing(batch, i, out);
   if (misses_.is_open() && !misses_.has_room(out, count + batch_room)) [[unlikely]] {
-    // What is settled goes into the cache: the arena may move, and this slot may become another's.
+    // Merged misses are inserted into the cache, so the arena may move and this slot may be reused.
     out = flush_misses(out);
     const PretokenCache::Slot *const found = cache_.find(key, batch.hashes[i]);
     return found ? emit_from_arena(batch, i, *found, out) : emit_missing(batch, i, out);
   }
   ids += PretokenCache::words_of(size);
   out = room_for(count, out);
-  for (size_t k = 0; k < count; k += 16) // whole registers: a copy by size would be mispredicted
+  for (size_t k = 0; k < count; k += 16) // whole registers: a branch on the size would be mispredicted
     std::memcpy(out + k, ids + k, 16 * sizeof(uint32_t));
   return out + count;
 }
 
-// Asks for the slots of the next batch along with it: where 128 are asked for at once, when keys are made,
-// they wait for each other.
+// Also prefetches the slots of the next batch: 128 prefetches at once, when keys are computed, would wait for
+// each other.
 void EncoderSession::emit(Batch &batch, Batch &next) {
   uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
   PretokenCache::FirstSlots first = first_slots_;
   const auto place = [&](Batch &of) {
     if (of.count > batch_items / 2)
-      first.offsets(of.hashes, batch_items, of.offsets); // a loop of a known count
+      first.offsets(of.hashes, batch_items, of.offsets); // a loop of constant length
     else
-      first.offsets(of.hashes, of.count, of.offsets); // of a short text
+      first.offsets(of.hashes, of.count, of.offsets); // the last batch of a short text
   };
   const auto place_both = [&] {
     first = first_slots_ = cache_.first_slots();
@@ -101,11 +101,11 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
     } else {
       out = emit_item(batch, i, out);
     }
-    if (first != cache_.first_slots()) [[unlikely]] // misses were settled, and the cache has grown
+    if (first != cache_.first_slots()) [[unlikely]] // misses were merged, and the cache has grown
       place_both();
   }
   if (misses_.is_open()) {
-    // The result's lines, which will be written when the window closes.
+    // Prefetch the lines of the result that are written when the window closes.
     const uint32_t *const result = tokens.data() + tokens.size();
     for (const uint32_t *id = misses_.end(); id < out; id += 16)
       prefetch_to_write(result + (id - misses_.begin()));
@@ -116,7 +116,7 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
   batch.count = batch.long_count = batch.ready_count = 0;
 }
 
-// What is not a hit in its first slot. `out` may move.
+// Emit an item that does not hit in its first slot. May move `out`.
 uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey &key = batch.keys[i];
   if (key.high != 0) {
@@ -148,7 +148,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
       const auto id = [&](unsigned k) {
         return static_cast<uint32_t>(ids >> k * Characters::id_bits) & Characters::no_id;
       };
-      out[0] = id(0), out[1] = id(1), out[2] = id(2); // what is behind its ids is overwritten
+      out[0] = id(0), out[1] = id(1), out[2] = id(2); // the next item overwrites IDs after these
       return out + 1 + (out[1] != Characters::no_id) + (out[2] != Characters::no_id);
     }
     return emit_characters_(character_view_, bytes, size, out);
@@ -175,7 +175,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   }
 }
 
-// The ids of what is not in the cache; most are written later.
+// Emit the IDs of an item that is not in the cache; most are written later.
 uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *out) {
   const CacheKey &key = batch.keys[i];
   const uint32_t hash = batch.hashes[i];
@@ -213,7 +213,7 @@ uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *o
   return misses_.is_full() ? flush_misses(out) : out;
 }
 
-// `out` moves to the window, if it is not there.
+// Move `out` to the window unless it is already open.
 inline void EncoderSession::open_misses(uint32_t *&out) {
   if (misses_.is_open())
     return;
@@ -221,8 +221,8 @@ inline void EncoderSession::open_misses(uint32_t *&out) {
   out = misses_.open();
 }
 
-// Merges what is missing, remembers it and closes the window. Returns where the next id goes, in the result,
-// with a batch's room behind it.
+// Merge the misses, insert them into the cache and close the window. Returns where the next ID goes in the
+// result, with room for a batch.
 uint32_t *EncoderSession::flush_misses(uint32_t *out) {
   misses_.set_end(out);
   GatheredMisses::Miss *const stop = misses_.end_misses();
@@ -237,7 +237,7 @@ uint32_t *EncoderSession::flush_misses(uint32_t *out) {
                   [&]() -> RankMergeScratch & { return rank_scratch(); });
   for (GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss) {
     miss->count = static_cast<uint32_t>(vocabulary_.to_ids(miss->ids, miss->count));
-    if (miss->count == 0) // of unknown characters that vanish; the cache holds no pretoken without ids
+    if (miss->count == 0) // unknown characters that are dropped; the cache stores no pretoken without IDs
       continue;
     if (miss->key.is_long())
       cache_.insert_long(miss->key, miss->hash, misses_.bytes(*miss), miss->ids, miss->count);
@@ -250,7 +250,7 @@ uint32_t *EncoderSession::flush_misses(uint32_t *out) {
   return tokens.room(batch_room);
 }
 
-// `out` or where it moves to, with room for `count` ids and a batch's behind them.
+// Return `out` or its new location, with room for `count` IDs and then a batch.
 uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
   if (misses_.is_open()) {
     if (misses_.has_room(out, count + batch_room))
@@ -261,7 +261,7 @@ uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
   return tokens.room(count + batch_room);
 }
 
-// The entry that a whole pretoken is emitted as at once, or no_symbol.
+// Return the entry for a pretoken that is emitted whole, or no_symbol.
 uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
   if (!ignore_merges_)
     return PairTable::no_symbol;
@@ -284,7 +284,7 @@ RankMergeScratch &EncoderSession::rank_scratch() {
   return *rank_scratch_;
 }
 
-// The ids of one long pretoken, to `out`, which may move. Returns their end, with a batch's room behind it.
+// Write the IDs of one long pretoken to `out`, which may move. Returns their end, with room for a batch.
 uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count) {
   out = room_for(size, out);
   if (vocabulary_.merges_characters())

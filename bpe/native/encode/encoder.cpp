@@ -15,13 +15,13 @@ namespace bpe {
 
 namespace {
 
-// Results that may be larger get address space for the largest they can be: growing would take huge pages
-// apart.
+// Results that may be larger reserve address space for their maximum size, because growing would split huge
+// pages.
 constexpr size_t reserve_tokens_at_least = 1 << 20;
 
-// That text[at, needed) is valid, where `at` is a character's start; it moves to where the text is known to
-// be valid. That is 16 KiB ahead, over short documents with what separates them: looked at one by one, a
-// tenth of the time of Chinese poems went into their last bytes.
+// Ensure that text[at, needed) is valid, where `at` is the start of a character, and advance `at` to the end
+// of the validated text. Validates 16 KiB ahead, across short documents and their separators: validating each
+// document separately took a tenth of the time of Chinese poems, for their last bytes.
 void require_utf8(std::string_view text, size_t &at, size_t needed) {
   constexpr size_t bytes_ahead = 16 << 10;
   while (at < needed) {
@@ -29,11 +29,11 @@ void require_utf8(std::string_view text, size_t &at, size_t needed) {
     const size_t valid = validate_utf8(bytes_of(text) + at, size);
     if (valid == 0)
       throw std::invalid_argument("the text is not valid UTF-8");
-    at += valid; // short of the size perhaps by a character that goes on behind
+    at += valid; // may be less than the size if a character continues
   }
 }
 
-// Whether a row of a valid text begins or ends inside a character.
+// Return whether a row of a valid text starts or ends inside a character.
 bool is_cut(std::string_view row) {
   if (row.empty())
     return false;
@@ -47,10 +47,10 @@ bool is_cut(std::string_view row) {
 
 } // namespace
 
-// A session out of the pool, back in it when the loan ends.
+// A session borrowed from the pool, and returned when the loan is destroyed.
 class Encoder::SessionLoan {
 public:
-  // Of `threads` that encode a text of so many bytes together.
+  // Borrow a session for one of `threads` that encode a text of this size together.
   SessionLoan(const Encoder &encoder, size_t threads, size_t text_bytes) : encoder_(encoder) {
     open(threads);
     session_->expect(text_bytes / threads);
@@ -60,7 +60,7 @@ public:
     const std::lock_guard lock(encoder_.pool_mutex_);
     try {
       encoder_.idle_.push_back(std::move(session_));
-    } catch (const std::bad_alloc &) { // one session fewer
+    } catch (const std::bad_alloc &) { // one session less in the pool
       --encoder_.session_count_;
     }
   }
@@ -71,13 +71,14 @@ public:
 
 private:
   void open(size_t threads) {
-    std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
+    std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock is released
     const std::lock_guard lock(encoder_.pool_mutex_);
     const bool fresh = encoder_.idle_.empty();
     const size_t sessions = std::max(threads, encoder_.session_count_ + fresh);
     const size_t share = encoder_.budget_.limit_bytes() / sessions;
     if (!fresh) {
-      session_ = std::move(encoder_.idle_.back()); // the last one given back: its cache lines are still near
+      // the most recently returned one, which is still in the CPU cache
+      session_ = std::move(encoder_.idle_.back());
       encoder_.idle_.pop_back();
       if (session_->cache_share_bytes() <= share)
         return;
@@ -107,7 +108,7 @@ void Encoder::encode_text(EncoderSession &session, std::string_view text, const 
   if (special.raw().empty())
     return encode_between(session, text, readable, special.normalized(), start, normalize);
   SpecialTokens::Search search(special.raw(), bytes_of(text), text.size());
-  for (size_t done = 0;;) { // to the last match: one in whitespace that another took is a token, too
+  for (size_t done = 0;;) { // until the last match, as whitespace of one token may contain another token
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
       encode_between(session, text.substr(done, match.start - done), readable, special.normalized(),
@@ -120,7 +121,7 @@ void Encoder::encode_text(EncoderSession &session, std::string_view text, const 
   }
 }
 
-// Of a text of so many bytes.
+// Return the maximum number of tokens of a text of this size.
 size_t Encoder::most_tokens(size_t text_bytes) const {
   return components_.both ? saturating_product(text_bytes, components_.both->max_growth()) : text_bytes;
 }
@@ -189,8 +190,8 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   });
 }
 
-// The tokens that a document may hold: not those that hold the separator. So the usual case, one special
-// token that is the separator, needs no second search.
+// Return the tokens that a document may contain, which excludes those that contain the separator. In the
+// usual case, where the only special token is the separator, no second search is needed.
 std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_view separator,
                                                                     const AddedTokens &special) const {
   if (!special.any_holds(separator))
@@ -208,7 +209,8 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                       const AddedTokens &special, bool check, TokenBuffer out) const {
   if (validate_utf8(bytes_of(separator), separator.size()) < separator.size())
-    throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
+    // the text is then valid if all documents are
+    throw std::invalid_argument("the separator is not valid UTF-8");
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   const std::shared_ptr<const AddedTokens> within = tokens_within_documents(separator, special);
@@ -230,7 +232,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       encode_text(session, text.substr(start, found - start), readable, *within, begin);
       begin = TextStart::input;
       if (found == stop && piece + 1 < pieces)
-        return; // behind the separator of the last document, or within a document that goes on
+        return; // after the separator of the last document, or within a document that continues
       session.end_row();
       if (found == stop)
         return;
@@ -268,7 +270,7 @@ TokenBuffer Encoder::encode_part(std::string_view text, const AddedTokens &speci
 }
 
 std::optional<WithinDocuments> Encoder::cuts_within(const AddedTokens &special) const {
-  // A token that is searched for in the normalized text may cross any offset of the text before that.
+  // A token searched for in the normalized text may cross any offset of the original text.
   if (!components_.automaton || (components_.normalizer && !special.normalized().empty()))
     return std::nullopt;
   return WithinDocuments{*components_.automaton, special, components_.both.get()};
@@ -308,8 +310,8 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t text_bytes,
                                    const EncodePiece &encode, TokenBuffer out) const {
   threads = std::min(threads, piece_count);
-  // Threads copy their IDs into room that is reserved in advance. Without the address space for it, one
-  // thread writes to a buffer that grows.
+  // Threads copy their IDs into room that is reserved in advance. If the address space is not available, one
+  // thread writes to a growing buffer.
   if (threads > 1 && !out.try_reserve(most_tokens(text_bytes)))
     threads = 1;
   if (threads <= 1) {
@@ -338,7 +340,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t te
         session->row_ends.clear();
       }
     } catch (...) {
-      next_piece = piece_count; // the others stop after their piece
+      next_piece = piece_count; // the other threads stop after their piece
       throw;
     }
   });

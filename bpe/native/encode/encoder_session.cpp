@@ -46,8 +46,8 @@ void EncoderSession::reset() {
   row_ends.clear();
 }
 
-// The batch to put the next item into. A full one is emitted only when the next is full too, whose lines are
-// asked for meanwhile.
+// Return the batch for the next item. A full batch is emitted only when the next one is full too, so that its
+// cache lines are prefetched in between.
 EncoderSession::Batch &EncoderSession::open_batch(size_t room) {
   if (batch_items - batches_[open_].count < room || batches_[open_].ready_count >= ready_room) {
     open_ ^= 1;
@@ -94,8 +94,8 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
   size_t input_bytes = 0;
   if (later_ && later_phases_->asks_for_input && begins_input && size > 0)
     input_bytes = read_char(text, text + size).length;
-  constexpr ptrdiff_t worth = 256; // bytes: behind a walk as long there is more to walk over soon
-  const uint8_t *walked = text;    // up to a safe border, where a walk came before the scan
+  constexpr ptrdiff_t worth = 256; // bytes: after a walk, as long as there is more to walk over soon
+  const uint8_t *walked = text;    // up to a safe border, if a walk came before the scan
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
     size_t most = WindowStates::max_bytes;
     if (borders_ && walked <= at) {
@@ -131,7 +131,7 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
   }
 }
 
-// What of the window is certain, from `offset` on: a piece's start, or a safe border in one.
+// Encode the certain part of the window from `offset`: the start of a piece, or a safe border in one.
 void EncoderSession::encode_window(size_t offset, const uint8_t *readable) {
   const uint8_t *const origin = window_->origin(), *const stop = origin + window_->certain();
   while (offset < window_->certain()) {
@@ -142,7 +142,7 @@ void EncoderSession::encode_window(size_t offset, const uint8_t *readable) {
   }
 }
 
-// All of them, where some go on to later phases.
+// Encode all certain pieces if some continue to later phases.
 void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes) {
   const uint8_t *const origin = window_->origin();
   const size_t certain = window_->certain();
@@ -159,7 +159,7 @@ void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes)
   }
 }
 
-// The same where some are left out, too.
+// The same if some pieces are dropped.
 void EncoderSession::encode_each_piece(const uint8_t *readable, size_t input_bytes) {
   const uint8_t *const origin = window_->origin();
   window_->for_each_certain([&](size_t start, size_t stop, bool drops) {
@@ -183,7 +183,7 @@ void EncoderSession::push_piece(const uint8_t *start, const uint8_t *stop, const
   }
 }
 
-// Fills a batch from `offset` on, up to where the walk over keys stops, and cuts the pretoken there.
+// Fill a batch from `offset` to where the computation of keys stops, and cut the pretoken there.
 void EncoderSession::walk_keys(size_t &offset, const uint8_t *readable) {
   Batch &batch = open_batch(walk_step);
   const size_t first_long = batch.long_count;

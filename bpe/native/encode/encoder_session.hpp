@@ -1,14 +1,14 @@
-// The encoding loop of one thread: texts in, ids and row ends out, in the order of the calls.
+// The encoding loop of one thread: takes texts and produces IDs and row ends in the order of the calls.
 //
-// Pretokens are gathered in batches of 128 that run on across texts: keys and hashes first, then the probes;
-// while those of one batch are made, each asks for a cache line of the next. Row ends and special
-// tokens stand in the batch as items of their own, so short documents cost no more than their pretokens.
-// Those that are not in the cache are gathered and merged many at once (gathered_misses.hpp). A pretoken of
-// more than 15 bytes is first cut between characters no entry crosses, and its parts are items too. Ids of a
-// part may differ from those of a pretoken with the same bytes (a whole pretoken that is an entry is emitted
-// at once where the rule says so), so their keys differ in CacheKey::part_bit.
+// Pretokens are collected in batches of 128 that continue across texts. Keys and hashes are computed first,
+// then the cache is probed; each probe of a batch prefetches a cache line of the next batch. Row ends and
+// special tokens are items of the batch, so short documents cost no more than their pretokens. Misses are
+// collected and merged many at once (gathered_misses.hpp). A pretoken of more than 15 bytes is first cut
+// between characters that no entry crosses, and its parts are items too. A part and a pretoken with the same
+// bytes may have different IDs (a whole pretoken that is an entry may be emitted at once), so their keys
+// differ in CacheKey::part_bit.
 //
-// Belongs to one thread at a time. Texts must stay where they are until finish().
+// Not thread-safe. Texts must stay in place until finish().
 #pragma once
 
 #include "cache/key_walk.hpp"
@@ -36,62 +36,63 @@ namespace bpe {
 
 class EncoderSession {
 public:
-  // The vocabulary, its characters, the automaton and the budget must outlive the session.
-  // characters: null if the vocabulary merges characters. automaton: how texts are cut; null: only
-  // encode_pretoken() may be called.
+  // The vocabulary, its characters, the automaton and the budget must outlive the session. characters: null
+  // if the vocabulary merges characters. automaton: cuts texts; null: only encode_pretoken() may be called.
   EncoderSession(const Vocabulary &vocabulary, const CharacterTable *characters, const Automaton *automaton,
                  bool ignore_merges, CacheBudget &budget, size_t cache_share_bytes);
 
-  // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
-  // for each byte of text and spare_tokens beyond.
+  // IDs are appended here, and the caller takes and clears them. Memory from the caller must have room for
+  // one token per byte of text and spare_tokens more.
   TokenBuffer tokens;
   static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
-  NormalizedText normalized_text; // for encoders that have a normalizer
-  NormalizedText changed_text;    // of what that made, what the pre-tokenizer changes
+  NormalizedText normalized_text; // used by encoders with a normalizer
+  NormalizedText changed_text;    // applies the changes of the pre-tokenizer to it
 
-  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs an
-  // automaton. begins_input: no text of the input comes before.
+  // Encode valid UTF-8 without special tokens; needs an automaton. Bytes up to `readable` (>= text + size)
+  // may be read. begins_input: no text of the input comes before.
   void encode_text(const uint8_t *text, size_t size, const uint8_t *readable, bool begins_input = false);
-  // One given pretoken of any bytes, not empty, less than 4 GiB.
+  // Encode one given pretoken of any bytes, not empty, less than 4 GiB.
   void encode_pretoken(const uint8_t *start, const uint8_t *stop, const uint8_t *readable) {
     push_cut(start, start, stop, readable);
   }
   void append_token(uint32_t id);
   void end_row();
-  // Nothing is complete before this. After an exception the session is in order again, its output is not.
+  // Complete the output, which is incomplete before this call. After an exception the session remains usable,
+  // but its output is invalid.
   void finish();
-  void reset(); // drops what is pending, tokens and rows included
+  void reset(); // drops pending work, tokens and rows
 
-  // A text of so many bytes comes next.
+  // Announce a text of this size.
   void expect(size_t text_bytes) { cache_.expect(text_bytes); }
   size_t cache_share_bytes() const { return cache_share_bytes_; }
 
 private:
   static constexpr size_t batch_items = 128;
-  // For the ids of a batch of short pretokens, and for whole registers stored behind the last.
+  // Room for the IDs of a batch of short pretokens, and for whole registers stored after the last.
   static constexpr size_t batch_room = batch_items * short_pretoken_bytes;
   static_assert(batch_room <= spare_tokens);
   enum Item : uint64_t {
     huge_pretoken = 1, // too long for the cache
     huge_part,
     characters,
-    ready_ids, // in the batch
+    ready_ids, // stored in the batch
     row_end,
     token
-  }; // in key.low where key.high is 0
+  }; // stored in key.low if key.high is 0
   static constexpr size_t ready_room = 1024;
   struct Batch {
     size_t count = 0;
     CacheKey keys[batch_items + walk_step];
     uint32_t hashes[batch_items + walk_step]{};
-    uint32_t offsets[batch_items]{};   // of their first slots, once those are asked for
+    uint32_t offsets[batch_items]{};   // of their first slots, once they are prefetched
     const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
-    uint32_t values[batch_items];      // the size of the latter two, or the token
+    uint32_t values[batch_items];      // the size of long and huge pretokens and characters, or the token
     size_t long_count = 0;
-    uint8_t long_items[batch_items + walk_step]; // the items that are long pretokens
+    uint8_t long_items[batch_items + walk_step]; // indices of long pretokens
     size_t ready_count = 0;
-    uint32_t ready_ids[ready_room + 2 * character_walk_room]; // of Chinese: see walk_characters()
+    // of three-byte characters: see walk_characters()
+    uint32_t ready_ids[ready_room + 2 * character_walk_room];
   };
 
   Batch &open_batch(size_t room = 1);
@@ -129,7 +130,7 @@ private:
   RankMergeScratch &rank_scratch();
 
   const Vocabulary &vocabulary_;
-  const Characters character_view_; // nothing where merges are not of bytes: no pretoken is cut then
+  const Characters character_view_; // empty if merges are not of bytes: no pretoken is cut then
   const bool has_character_ids_;
   const MergeTables merge_tables_;
   const WalkKeys walk_keys_;
@@ -139,20 +140,20 @@ private:
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
   const MergeLongPretokens merge_long_pretokens_;
-  const bool ignore_merges_; // and there are entries that merges do not reach anyway
+  const bool ignore_merges_; // and some entries are not reachable by merges
   const size_t cache_share_bytes_;
-  std::optional<TextWindow> window_;   // if there is an automaton
-  const Automaton *borders_ = nullptr; // its automaton if texts are walked over before they are scanned
+  std::optional<TextWindow> window_;   // set if there is an automaton
+  const Automaton *borders_ = nullptr; // the automaton if texts are walked over before they are scanned
   const LaterPhases *later_phases_ = nullptr;
-  std::optional<LaterPieces> later_; // if it has such phases
+  std::optional<LaterPieces> later_; // set if the automaton has later phases
   PretokenCache cache_;
   HeapMerge heap_;
-  std::vector<uint32_t> first_symbols_;            // of a pretoken that is merged by characters
-  std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken
+  std::vector<uint32_t> first_symbols_;            // of a pretoken merged by characters
+  std::unique_ptr<RankMergeScratch> rank_scratch_; // allocated for the first long pretoken
   GatheredMisses misses_;
   Batch batches_[2];
-  PretokenCache::FirstSlots first_slots_{}; // that their offsets are of
-  size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
+  PretokenCache::FirstSlots first_slots_{}; // base of these offsets
+  size_t open_ = 0; // the batch being filled; the other one comes before it unless empty
 };
 
 } // namespace bpe

@@ -6,9 +6,9 @@ namespace bpe {
 
 namespace {
 
-// Whole registers: up to 15 more ids are read and written.
+// Copies whole registers: reads and writes up to 15 more IDs.
 inline uint32_t *copy_ids(const uint32_t *from, size_t count, uint32_t *to) {
-  std::memcpy(to, from, 16 * sizeof(uint32_t)); // of few ids always: a branch on none would be mispredicted
+  std::memcpy(to, from, 16 * sizeof(uint32_t)); // always, since a branch on few IDs would be mispredicted
   for (size_t i = 16; i < count; i += 16)
     std::memcpy(to + i, from + i, 16 * sizeof(uint32_t));
   return to + count;
@@ -16,9 +16,9 @@ inline uint32_t *copy_ids(const uint32_t *from, size_t count, uint32_t *to) {
 
 } // namespace
 
-// The cell of a miss that `is_same`, or the empty one where it would be.
+// Return the cell of the miss for which `is_same` holds, or the empty cell where it belongs.
 template <class IsSame> uint16_t &GatheredMisses::cell_of(uint32_t hash, IsSame is_same) {
-  size_t cell = hash >> 20 & (cells - 1); // other bits than choose the slot
+  size_t cell = hash >> 20 & (cells - 1); // other bits than those that select the slot
   while (cells_[cell] != 0 && !is_same(misses_[cells_[cell] - 1u]))
     cell = (cell + 1) & (cells - 1);
   return cells_[cell];

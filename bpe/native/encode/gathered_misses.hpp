@@ -1,14 +1,13 @@
-// Pretokens that the cache has not, gathered over many batches so that they are merged side by side.
+// Cache misses, collected over many batches so that they are merged in parallel.
 //
-// English has a new pretoken among fifty, a batch two or three: too few to fill the lanes of
-// merge_by_lanes.hpp. So the loop that emits goes on behind a miss, into a window instead of the result, and
-// notes at which place of the window which pretoken's ids are missing. When there are enough of them, or the
-// window is full, all are merged at once, and window and ids are copied into the result in their order. A
-// pretoken missed twice until then is merged once.
+// In English, one pretoken in fifty is new, so a batch has two or three: too few to fill the lanes of
+// merge_by_lanes.hpp. After a miss, the emitting loop therefore continues in a window instead of the result
+// and records which IDs are missing at which offset of the window. When there are enough misses or the window
+// is full, all are merged at once, and window and IDs are copied to the result in order. A pretoken missed
+// twice in between is merged once.
 //
-// Rows that end behind a miss end where the result is not known yet; they are noted in the same way. Bytes of
-// long pretokens must stay where they are until clear(). Belongs to one thread, holds nothing between
-// settlements.
+// The ends of rows after a miss are not known yet, so they are recorded in the same list. Bytes of long
+// pretokens must stay in place until clear(). Not thread-safe. Empty after each clear().
 #pragma once
 
 #include "cache/cache_key.hpp"
@@ -25,42 +24,42 @@ namespace bpe {
 class GatheredMisses {
 public:
   static constexpr size_t max_long_bytes =
-      512; // of one to be gathered; longer ones fill the lanes by themselves
+      512; // of a pretoken to be collected; longer ones fill the lanes alone
 
   struct Miss {
     CacheKey key;
     uint32_t hash;
-    uint32_t merge; // which of the short or the long ones
-    // After merge(): symbols; sixteen of a short pretoken may be read.
+    uint32_t merge; // index among the short or the long ones
+    // After merge(): symbols; sixteen may be read for a short pretoken.
     uint32_t count;
     uint32_t *ids;
   };
 
-  // The window is open from the first miss on.
+  // The window is open from the first miss.
   bool is_open() const { return open_; }
   uint32_t *open() {
     open_ = true;
     return window_;
   }
   const uint32_t *begin() const { return window_; }
-  // Where the next id goes. Room behind it is the caller's to ask for.
+  // Return where the next ID goes. The caller must check that there is room.
   uint32_t *end() { return window_ + id_count_; }
   void set_end(const uint32_t *end) { id_count_ = static_cast<size_t>(end - window_); }
   bool has_room(const uint32_t *end, size_t count) const {
     return static_cast<size_t>(window_ + window_ids - end) >= count;
   }
 
-  // The ids at `place` are missing, those of a pretoken with this key.
+  // Record that the IDs of a pretoken with this key are missing at `place`.
   void add_short(const CacheKey &key, uint32_t hash, const uint32_t *place);
   void add_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
   void add_row_end(const uint32_t *place) { add_hole(place, row_end); }
-  // After each of the above: whether the window must be closed.
+  // Call after each of the above: returns whether the window must be closed.
   bool is_full() const {
     return short_count_ == max_short || long_count_ == max_long || long_bytes_ + max_long_bytes > long_room ||
            hole_count_ == max_holes;
   }
 
-  // Merges all of them. `scratch` is asked for if there are long ones.
+  // Merge all misses. Calls `scratch` if there are long ones.
   template <class Scratch>
   void merge(const MergeTables &tables, MergeShortPretokens merge_short, MergeLongPretokens merge_long,
              Scratch scratch) {
@@ -69,7 +68,7 @@ public:
       merge_long(tables, longs_, long_count_, scratch());
     list_merged();
   }
-  // The same one by one: merge(bytes, size, symbols) returns how many it has put there.
+  // The same one by one: merge(bytes, size, symbols) returns the number of symbols written.
   template <class Merge> void merge_each(Merge merge) {
     for (size_t i = 0; i < short_count_; ++i)
       shorts_[i].count = static_cast<uint32_t>(merge(shorts_[i].bytes, shorts_[i].size, shorts_[i].symbols));
@@ -79,26 +78,27 @@ public:
   }
   Miss *begin_misses() { return misses_; }
   Miss *end_misses() { return misses_ + miss_count_; }
-  const uint8_t *bytes(const Miss &miss) const { return longs_[miss.merge].bytes; } // of a long one
-  // How many there may be in all.
+  const uint8_t *bytes(const Miss &miss) const { return longs_[miss.merge].bytes; } // of a long pretoken
+  // Return the maximum number of IDs in total.
   size_t most_ids() const { return id_count_ + missing_bytes_; }
-  // Writes them to `to`, which has room for 16 more; row_ends get their places counted from `origin`. Returns
-  // their end.
+  // Write the IDs to `to`, which has room for 16 more, and append to row_ends, relative to `origin`. Returns
+  // the end of the IDs.
   uint32_t *write(const uint32_t *origin, uint32_t *to, std::vector<uint64_t> &row_ends);
 
   void clear(); // and closes the window
 
 private:
   static constexpr size_t window_ids = 32768;
-  // Where nearly all is new one in twenty is long: so many short ones come with enough of them. Side by side
-  // merge those of like size, of which there are more among more.
+  // In text where nearly everything is new, one pretoken in twenty is long, so this many short ones include
+  // enough long ones. Pretokens of similar length are merged together, and larger batches contain more of
+  // them.
   static constexpr size_t max_short = max_short_merges, max_long = 64, long_room = 4096, max_holes = 1024;
   static constexpr size_t cells = 2048;
   static_assert(2 * (max_short + max_long) < cells);
   static constexpr uint32_t row_end = UINT32_MAX;
   struct Hole {
-    uint32_t place; // in the window: what comes here is
-    uint32_t miss;  // the ids of this one, or the end of a row
+    uint32_t place; // offset in the window
+    uint32_t miss;  // the IDs of this miss, or the end of a row
   };
 
   void list_merged() {
@@ -116,8 +116,8 @@ private:
 
   bool open_ = false;
   size_t id_count_ = 0, hole_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
-  size_t missing_bytes_ = 0;   // of all marks
-  uint16_t cells_[cells] = {}; // by hash: a miss's number and 1; 0: none
+  size_t missing_bytes_ = 0;   // summed over all marks
+  uint16_t cells_[cells] = {}; // by hash: index of a miss plus 1; 0: none
   Hole holes_[max_holes];
   Miss misses_[max_short + max_long];
   ShortMerge shorts_[max_short];

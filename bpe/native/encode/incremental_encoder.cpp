@@ -29,7 +29,7 @@ TokenBuffer IncrementalEncoder::feed(std::string_view text) {
     const size_t cut = encoder_.last_cut(held_, special_);
     if (cut > 0)
       encode_held(cut);
-    try_bytes_ = std::max(min_bytes_, 2 * held_.size()); // so that all tries take linear time
+    try_bytes_ = std::max(min_bytes_, 2 * held_.size()); // so that all attempts together take linear time
     if (cut == 0 && run_tokens_) {
       start_run();
       advance(false);
@@ -62,8 +62,8 @@ void IncrementalEncoder::start_run() {
   run_.emplace(Run{PieceWalk(*encoder_.components().automaton, UINT64_MAX), 0, false, {}});
 }
 
-// Walks over the held text as far as special tokens are known, and encodes the pretokens that are complete.
-// The run ends at a special token, at a safe cut, and at the end of the text.
+// Walk over the held text as far as special tokens are known, and encode the pretokens that are complete. The
+// run ends at a special token, at a safe cut, or at the end of the text.
 void IncrementalEncoder::advance(bool is_last) {
   Run &run = *run_;
   const uint8_t *const text = bytes_of(held_);
@@ -111,10 +111,10 @@ void IncrementalEncoder::end_run(uint64_t stop) {
   try_bytes_ = min_bytes_;
 }
 
-// Encodes the pretokens that end before `stop`, an offset in the run.
+// Encode the pretokens that end before `stop`, an offset in the run.
 void IncrementalEncoder::encode_pretokens(uint64_t stop) {
   Run &run = *run_;
-  std::string kept; // without those that are left out
+  std::string kept; // without dropped pieces
   std::vector<uint64_t> ends;
   std::sort(run.starts.begin(), run.starts.end());
   auto next = run.starts.begin();

@@ -12,11 +12,11 @@ namespace bpe {
 
 namespace {
 
-constexpr size_t least_block_bytes = size_t{64} << 10; // stays in the second-level cache from step to step
+constexpr size_t least_block_bytes = size_t{64} << 10; // stays in the second-level cache between steps
 constexpr size_t buffer_bytes = size_t{512} << 10;
-constexpr size_t kept_bytes = size_t{4} << 20; // of memory that a text without borders took
+constexpr size_t kept_bytes = size_t{4} << 20; // of memory used for a text without borders
 
-// Where the first block of a text ends, or all of it: at a border, which may be far off.
+// Return the end of the first block of a text: a border, which may be far away, or the end of the text.
 size_t block_end(const Normalizer &normalizer, std::string_view text) {
   for (size_t bytes = least_block_bytes; bytes < text.size(); bytes *= 2)
     if (const size_t border = normalizer.last_border(text, bytes))
@@ -30,9 +30,9 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
                             std::string_view text, const uint8_t *readable, TextStart start) {
   if (normalizer.only_prefixes())
     return encode_prefixed(session, normalizer, automaton, text, readable, start);
-  bool is_whole = true, begins_input = start == TextStart::input; // what is encoded next
+  bool is_whole = true, begins_input = start == TextStart::input; // about the next text to encode
   size_t try_bytes =
-      least_block_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
+      least_block_bytes; // doubled if no cut is found, so that a giant pretoken takes linear time
   while (!text.empty()) {
     const size_t stop = block_end(normalizer, text);
     const bool is_last = stop == text.size();
@@ -57,13 +57,13 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
   }
 }
 
-// Only the first pretokens change; the others are encoded where they lie, if there are enough of them: two
-// parts of a short text take longer than a copy of it.
+// Only the first pretokens change. The others are encoded in place if there are enough of them, since
+// handling two parts of a short text takes longer than copying it.
 void NormalizedText::encode_prefixed(EncoderSession &session, const Normalizer &normalizer,
                                      const Automaton &automaton, std::string_view text,
                                      const uint8_t *readable, TextStart start) {
   constexpr size_t short_bytes = 1024;
-  constexpr size_t begin_bytes = 256; // doubled until there is a cut in them
+  constexpr size_t begin_bytes = 256; // doubled until it contains a cut
   size_t cut = 0;
   if (start != TextStart::inside) {
     for (size_t bytes = begin_bytes; cut == 0 && bytes < text.size() && text.size() > short_bytes;
@@ -103,7 +103,7 @@ std::string_view NormalizedText::whole(EncoderSession &session, const Normalizer
   return {reinterpret_cast<const char *>(text_.data()) + begin, text_.size() - begin};
 }
 
-// Behind what waits. Where there is no room, all before is finished first, so that its memory is free.
+// Append after the waiting text. If there is no room, finish all text before it first to free its memory.
 void NormalizedText::append(EncoderSession &session, std::string_view normalized) {
   if (text_.capacity() - text_.size() < normalized.size()) {
     session.finish();

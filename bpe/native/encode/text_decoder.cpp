@@ -26,7 +26,7 @@ int hexadecimal(char digit) {
                                         : -1;
 }
 
-// Of "<0x0A>" 10, as tokenizers reads numbers; else -1.
+// Return 10 for "<0x0A>", parsing numbers like tokenizers, or -1.
 int16_t byte_of(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>')
     return -1;
@@ -50,7 +50,7 @@ TextDecoder::TextDecoder(const Vocabulary &vocabulary, const std::vector<Special
   std::string replaced;
   for (size_t i = 0; i < items.size(); ++i) {
     const auto &[id, entry] = items[i];
-    if (i + 1 < items.size() && items[i + 1].first == id) // an entry that is a special token, too
+    if (i + 1 < items.size() && items[i + 1].first == id) // an entry that is also a special token
       continue;
     std::string_view text = entry;
     for (const auto &[what, by] : rule.replaced)
@@ -79,7 +79,7 @@ std::string TextDecoder::decode(const int64_t *ids, size_t count, bool valid) co
       out += "\xEF\xBF\xBD";
   };
   for (size_t i = 0; i < count; ++i) {
-    const uint64_t id = static_cast<uint64_t>(ids[i]); // a negative one is large
+    const uint64_t id = static_cast<uint64_t>(ids[i]); // a negative ID becomes a large one
     size_t place = static_cast<size_t>(id);
     if (place >= ids_.size() || ids_[place] != id)
       place = static_cast<size_t>(std::lower_bound(ids_.begin(), ids_.end(), id) - ids_.begin());

@@ -1,6 +1,6 @@
-// Token ids -> text where entries are text: what bpe/decoders.py calls its core rule.
+// Decode token IDs to text for text entries. Implements the CoreRule of bpe/decoders.py.
 //
-// Immutable, so any number of threads may decode.
+// Immutable and thread-safe.
 #pragma once
 
 #include "text/special_tokens.hpp"
@@ -15,8 +15,8 @@
 namespace bpe {
 
 struct TextDecoding {
-  std::vector<std::pair<std::string, std::string>> replaced; // in each entry, one after the other
-  std::string stripped; // goes from the beginning of what is decoded, strip_count times at most
+  std::vector<std::pair<std::string, std::string>> replaced; // in each entry, in order
+  std::string stripped; // removed from the start of the decoded text, at most strip_count times
   size_t strip_count;
 };
 
@@ -25,17 +25,17 @@ public:
   TextDecoder(const Vocabulary &vocabulary, const std::vector<SpecialToken> &special_tokens,
               const TextDecoding &rule);
 
-  // The bytes of the ids. valid: bytes of neighbouring entries of bytes that are no UTF-8 together are U+FFFD
-  // each. Throws std::invalid_argument naming the first unknown id and its place.
+  // Decode IDs to bytes. valid: adjacent byte entries that are not valid UTF-8 together become U+FFFD each.
+  // Throws std::invalid_argument with the first unknown ID and its index.
   std::string decode(const int64_t *ids, size_t count, bool valid) const;
 
 private:
   static constexpr int16_t no_byte = -1;
 
   std::vector<uint32_t> ids_; // ascending
-  // Of each of them.
+  // For each ID.
   std::vector<uint64_t> ends_; // in text_
-  std::vector<int16_t> bytes_; // if it is an entry of a byte
+  std::vector<int16_t> bytes_; // value of a byte entry
   std::string text_;
   std::string stripped_;
   size_t strip_count_;

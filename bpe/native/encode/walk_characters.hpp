@@ -1,12 +1,12 @@
-// From Chinese text to ids, sixteen characters at a time.
+// Convert Chinese text to IDs, sixteen characters at a time.
 //
-// Nearly all borders between characters are safe (character_table.hpp), and between those a character has the
-// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends;
-// where nobody looked for those, its two characters tell, or the walk stops. Two characters that merge with
-// nothing else are looked up as a pair; what is left is handed over as a part for the cache, or to be cut in
-// the ordinary way.
+// Nearly all borders between characters are safe (character_table.hpp). Between safe borders, a character has
+// the same IDs for any pretokens. A border that is not safe matters only where no pretoken ends. If pretoken
+// ends are not known, the two characters determine it, or the walk stops. Two characters that merge with
+// nothing else are looked up as a pair. The rest becomes parts that are looked up in the cache or cut like
+// other pretokens.
 //
-// Built for each SIMD variant, hence the unnamed namespace. `Block` is of character_block.hpp or
+// Compiled once per SIMD variant, hence the unnamed namespace. `Block` comes from character_block.hpp or
 // character_block_avx512.hpp.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace bpe {
 namespace {
 
-// Of 64 bits the first and every third behind it.
+// Return the first of 64 bits and every third one after it.
 inline uint32_t every_third(uint64_t bits) {
 #if defined(__BMI2__)
   return static_cast<uint32_t>(__builtin_ia32_pext_di(bits, 0x1249249249249249));
@@ -53,21 +53,21 @@ template <class Block> void walk_characters(const Characters &characters, Charac
     const unsigned count = block.count;
     if (count == 0)
       break;
-    // Bit i: a pretoken starts at character i, which may be the one behind the block.
+    // Bit i: a pretoken starts at character i, which may be the one after the block.
     const uint32_t starts = every_third(starts_from(p)) | static_cast<uint32_t>(p == origin);
-    uint32_t joined = 0, partly = 0; // a bit for the border behind each character
+    uint32_t joined = 0, partly = 0; // one bit for the border after each character
     for (uint32_t rest = block.partly_joined & ~(starts >> 1); rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
       partly |= uint32_t{characters.is_partly_joined(p + 3 * (i + 1))} << i;
     }
     joined = partly;
-    uint32_t pairs[16]; // of the wholly joined
+    uint32_t pairs[16]; // of wholly joined borders
     for (uint32_t rest = block.wholly_joined & ~(starts >> 1); rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
       pairs[i] = characters.pair_before(p + 3 * (i + 1));
       joined |= uint32_t{pairs[i] != Characters::no_pair} << i;
     }
-    uint32_t unknown = 0; // whether a pretoken starts behind the character
+    uint32_t unknown = 0; // whether a pretoken starts after the character
     for (uint32_t rest = walk.borders ? joined : 0; rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
       const Automaton::Border border = walk.borders->border(p + 3 * i, p + 3 * (i + 1));
@@ -87,7 +87,7 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       const unsigned first = static_cast<unsigned>(__builtin_ctz(joined));
       const unsigned size = static_cast<unsigned>(__builtin_ctz(~(joined >> first))) + 1;
       const uint32_t borders = ((uint32_t{1} << (size - 1)) - 1) << first;
-      if (first + size > count || (borders & unknown) != 0) { // it goes on behind the block, or perhaps ends
+      if (first + size > count || (borders & unknown) != 0) { // it continues after the block, or may end
         keep = first;
         stopped = first == 0 || goes_on;
         break;
@@ -115,7 +115,7 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       break;
     if (!goes_on || keep < count)
       continue;
-    // Where nobody looked, the border before it is no joined one by now.
+    // If starts are unknown, the border before it cannot be joined here.
     if (*p != '\n' ||
         !(scanned ? boundary && (starts_from(p + 1) & 1) != 0 : p + 1 == stop || is_apart(p + 1)))
       break;

@@ -1,6 +1,6 @@
-// How an encoder session goes through Chinese: by the walk of character_walk.hpp, and by pretokens where that
-// stops. Where two characters tell enough of the borders between pretokens, the walk comes first, and the
-// automaton looks only at what it leaves.
+// Encode Chinese text with the walk of character_walk.hpp, and by pretokens where the walk stops. If two
+// characters determine enough of the borders between pretokens, the walk comes first, and the automaton only
+// scans the rest.
 #include "cache/short_key.hpp"
 #include "encode/encoder_session.hpp"
 #include "pretokenize/safe_cut.hpp"
@@ -13,22 +13,22 @@ namespace {
 
 constexpr size_t most_others = 8; // pretokens between Chinese ones
 
-// Of a character that seldom stands among others: not E2, the quotes and dashes of English, whose words would
-// miss the cache.
+// Return whether a byte leads a character that usually occurs in runs. This excludes E2, the quotes and
+// dashes of English, where words would miss the cache.
 bool is_character_lead(uint8_t byte) {
   return byte > 0xE2 && byte < 0xF0 && is_wordless_lead(byte);
 }
 
 } // namespace
 
-// Whether a text is to be walked over by characters from `at` on, a pretoken's start: one of them is there,
-// or behind a byte.
+// Return whether to walk over a text by characters from `at`, the start of a pretoken: such a character is
+// there, or one byte later.
 bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop) const {
   return has_character_ids_ &&
          (is_character_lead(*at) || (*at < 0x80 && stop - at >= 2 && is_character_lead(at[1])));
 }
 
-// Until the walk stops. What it found is pushed.
+// Walk until the walk stops, and push the IDs and parts.
 void EncoderSession::walk_on(CharacterWalk &walk, const uint8_t *readable) {
   do {
     Batch &batch = open_batch(2 * CharacterWalk::most_parts + 1);
@@ -47,18 +47,18 @@ void EncoderSession::walk_on(CharacterWalk &walk, const uint8_t *readable) {
       push_part(part.bytes, part.size, part.whole, readable);
     }
     push_ids(static_cast<size_t>(walk.out - ids));
-    batch.ready_count = static_cast<size_t>(walk.out - batch.ready_ids); // now that all is in this batch
+    batch.ready_count = static_cast<size_t>(walk.out - batch.ready_ids); // after all of this is in the batch
   } while (walk.full && walk.at < walk.window.certain);
 }
 
-// From a piece's start on, and over some pieces between such characters, without a scan. Returns a safe
-// border, or one between pieces; `at` if there is nothing to walk over.
+// Walk from the start of a piece, and over some pieces between such characters, without a scan. Returns a
+// safe border or one between pieces, or `at` if there is nothing to walk over.
 const uint8_t *EncoderSession::walk_unscanned(const uint8_t *at, const uint8_t *stop,
                                               const uint8_t *readable) {
   if (!may_walk_characters(at, stop))
     return at;
   for (size_t others = 0; at < stop; ++others) {
-    // One is not worth a walk.
+    // A single character is not worth a walk.
     if (is_character_lead(*at) && Characters::starts_at(at + 3, static_cast<size_t>(stop - at) - 3)) {
       CharacterWalk walk;
       walk.window = {at, nullptr, static_cast<size_t>(stop - at)};
@@ -80,7 +80,7 @@ const uint8_t *EncoderSession::walk_unscanned(const uint8_t *at, const uint8_t *
   return at;
 }
 
-// The first border behind p that no merge reaches across; p if it is far or hangs on what lies around.
+// Return the first border after p that no merge crosses, or p if it is far or depends on the context.
 const uint8_t *EncoderSession::next_border(const uint8_t *p, const uint8_t *stop) const {
   constexpr ptrdiff_t most = 64;
   for (const uint8_t *left = p, *right; left - p < most; left = right) {
@@ -96,15 +96,15 @@ const uint8_t *EncoderSession::next_border(const uint8_t *p, const uint8_t *stop
   return p;
 }
 
-// Where the last piece starts that is known to start at or before p, a border that a walk came to from a
-// start on.
+// Return the start of the last piece known to start at or before p, a border that a walk reached from a
+// start.
 const uint8_t *EncoderSession::last_piece(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const {
   if (borders_->by_joins) // any safe border may end a piece
     return p;
   return start + last_safe_cut(*borders_, start, static_cast<size_t>(p - start) + read_char(p, stop).length);
 }
 
-// `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
+// Advance `offset` to the start of a pretoken followed by other characters, or to the last certain start.
 void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
   const uint8_t *const origin = window_->origin();
   const size_t certain = window_->certain();
@@ -132,8 +132,8 @@ void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
   offset = certain;
 }
 
-// What of the pretoken [start, stop) lies behind p, a safe border: all of it, or its first part if a walk
-// over characters may go on behind that. Returns the end of what it took.
+// Push the rest of the pretoken [start, stop) from the safe border p, or only its first part if a walk over
+// characters may continue after it. Returns the end of the pushed text.
 const uint8_t *EncoderSession::push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
                                           const uint8_t *readable) {
   const size_t size = static_cast<size_t>(stop - start);
