@@ -1,8 +1,8 @@
-// Counts of all pairs of the slots, anew: with what a training starts, and what it comes back to when it has
-// forgotten too much.
+// Count all pairs of the slots from scratch: at the start of a training, and again after too many pairs were
+// forgotten.
 //
-// Right after construction or compact(), when an entry is one slot. Each thread of the team reads a range of
-// the slots.
+// Call only right after construction or compact(), while an entry is one slot. Each thread of the team reads
+// a range of the slots.
 #pragma once
 
 #include "common/thread_team.hpp"
@@ -13,15 +13,15 @@
 
 namespace bpe {
 
-constexpr uint64_t slots_for_thread = 1 << 19; // fewer are read sooner than a thread wakes
+constexpr uint64_t slots_for_thread = 1 << 19; // fewer are read before another thread wakes up
 
 template <class Id, class Place>
 unsigned threads_for(const MergeSlots<Id, Place> &slots, const ThreadTeam &team) {
   return static_cast<unsigned>(std::min<uint64_t>(team.size(), slots.size() / slots_for_thread + 1));
 }
 
-// Calls work(start, stop) for pieces of a range of slots, and pause() after each: often enough to
-// end soon when that is asked.
+// Call work(start, stop) for pieces of a range of slots and pause() after each, often enough to stop soon
+// when pause() throws.
 template <class Pause, class Work> void in_pieces(uint64_t start, uint64_t stop, Pause pause, Work work) {
   constexpr uint64_t piece_slots = 1 << 22;
   for (uint64_t at = start; at < stop; at += piece_slots) {
@@ -30,7 +30,7 @@ template <class Pause, class Work> void in_pieces(uint64_t start, uint64_t stop,
   }
 }
 
-// Calls visit(thread, place, count) for each place of a pair; each thread reads a range of the slots.
+// Call visit(thread, place, count) for each offset of a pair; each thread reads a range of the slots.
 template <class Id, class Place, class Visit, class Pause>
 void for_each_pair(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigned threads, Visit visit,
                    Pause pause) {
@@ -40,7 +40,7 @@ void for_each_pair(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigne
     in_pieces(
         slots.size() * thread / threads, slots.size() * (thread + 1) / threads,
         [&] {
-          if (thread == 0) // the caller's
+          if (thread == 0) // the calling thread
             pause();
         },
         [&](uint64_t start, uint64_t stop) {
@@ -53,7 +53,7 @@ void for_each_pair(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigne
     team.run(work);
 }
 
-// All pairs of slots that hold no id above 256, those of bytes: counted in a square of 1 MiB.
+// Count all pairs of slots without IDs above 256, which are the IDs of bytes, in a square of 1 MiB.
 template <class Id, class Place, class Pause>
 void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, TrackedPairs<Id, Place> &pairs,
                       Pause pause) {
@@ -83,11 +83,11 @@ void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, Trac
   }
 }
 
-// The pairs that occur at least so often; returns how often: at least `floor`, at most half of `below`
-// otherwise, and so that about `wanted` pairs or fewer do.
+// Find the pairs that occur at least a given number of times, and return that number: at least `floor`, and
+// otherwise at most half of `below`, such that at most about `wanted` pairs reach it.
 //
-// Counts by a hash of the pair are too high at worst. They keep all but a few rare pairs out of the exact
-// tables, which then stay small however many pairs there are.
+// Counts by a hash of the pair can only be too high. They keep all but a few rare pairs out of the exact
+// tables, which therefore stay small for any number of pairs.
 template <class Id, class Place, class Pause>
 uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, uint64_t wanted,
                               uint64_t floor, uint64_t below, TrackedPairs<Id, Place> &pairs, Pause pause,
@@ -97,7 +97,7 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
   unsigned threads = std::min(most_threads, threads_for(slots, team));
   const int sum_bits = std::clamp<int>(std::bit_width(slots.size()), 16, 22);
   const auto sum_bytes = [&] { return threads * (sizeof(uint64_t) << sum_bits); };
-  while (threads > 1 && !limit.has_room(2 * sum_bytes())) // some is left for the tables
+  while (threads > 1 && !limit.has_room(2 * sum_bytes())) // leave some memory for the tables
     threads--;
   limit.expect(sum_bytes());
   std::vector<std::vector<uint64_t>> sums(threads, std::vector<uint64_t>(uint64_t{1} << sum_bits, 0));

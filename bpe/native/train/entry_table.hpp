@@ -1,7 +1,6 @@
-// The entries of a training: the bytes of each id, which pairs may become an entry, which of two pairs is
-// merged first.
+// The entries of a training: the bytes of each ID, which pairs may become an entry, and how ties are broken.
 //
-// Ids are one higher than outside the trainer: 0 is the separator between pretokens.
+// IDs are one higher than outside the trainer: 0 is the separator between pretokens.
 #pragma once
 
 #include "train/tracked_pairs.hpp"
@@ -18,8 +17,8 @@ namespace bpe {
 
 template <class Id> class EntryTable {
 public:
-  // bytes_beside: what an entry takes in other arrays, which grow with this one. The options must outlive
-  // this.
+  // bytes_beside: memory per entry in other arrays that grow with this one. The options must outlive this
+  // object.
   EntryTable(const TrainingOptions &options, uint64_t bytes_beside)
       : options_(options), has_affix_(!options.prefix.empty() || !options.suffix.empty()),
         entry_bytes_(sizeof(std::string) + bytes_beside) {
@@ -39,11 +38,11 @@ public:
     }
   }
 
-  size_t size() const { return bytes_.size(); } // with the separator: the id of the next entry
+  size_t size() const { return bytes_.size(); } // including the separator: the ID of the next entry
 
-  // Whether the pair may become an entry: it is short enough, its bytes are free, and none of its own letters
-  // look like the prefix or suffix. Without entries from before no pair ever has the bytes of an entry (see
-  // trainer.hpp), and none is looked up.
+  // Return whether the pair may become an entry: it is short enough, its bytes are not taken, and none of its
+  // own letters look like the prefix or suffix. Without initial entries, a pair never has the bytes of an
+  // entry (see trainer.hpp), so no look-up is needed.
   bool is_allowed(Id left, Id right) const {
     if (options_.max_token_bytes != 0 && joined_size(left, right) > options_.max_token_bytes)
       return false;
@@ -60,10 +59,10 @@ public:
     return !taken_.contains(joined);
   }
 
-  // Whether the pair, which was allowed, has become an entry by another one.
+  // Return whether a pair that was allowed has become an entry through another pair.
   bool is_made(Id left, Id right) const { return has_affix_ && taken_.contains(joined(left, right)); }
 
-  // Whether `a` is merged after `b`, which occurs as often.
+  // Return whether `a` is merged after `b`, which has the same count.
   template <class Key> bool loses_tie(Key a, Key b) const {
     using Keys = PairKey<Id>;
     if (options_.tie_break == TieBreak::huggingface)
@@ -72,7 +71,8 @@ public:
     return left != 0 ? left < 0 : bytes_[Keys::right(a)] < bytes_[Keys::right(b)];
   }
 
-  // Adds the entry of a pair; asks for its memory, and for that beside, before it is taken.
+  // Add the entry of a pair. Checks the limit for its memory, and for memory per entry in other arrays,
+  // first.
   Id add(Id left, Id right) {
     const uint64_t size = joined_size(left, right);
     expect(has_affix_ ? 2 * size + sizeof(std::string) : size);
@@ -92,7 +92,7 @@ private:
   bool ends(std::string_view entry) const {
     return entry.size() > options_.suffix.size() && entry.ends_with(options_.suffix);
   }
-  // What a merge takes of its right part.
+  // Return the bytes of the right part that a merge appends.
   std::string_view appended(Id right) const {
     const std::string_view entry = bytes_[right];
     return entry.substr(std::min(options_.prefix.size(), entry.size()));
@@ -100,9 +100,9 @@ private:
   uint64_t joined_size(Id left, Id right) const { return bytes_[left].size() + appended(right).size(); }
   std::string joined(Id left, Id right) const {
     std::string bytes;
-    bytes.reserve(joined_size(left, right)); // as `+` it may take twice as much on the way
+    bytes.reserve(joined_size(left, right)); // `+` may allocate twice as much in between
     bytes.append(bytes_[left]).append(appended(right));
-    return bytes; // and not what append gives, a reference: that would be a copy
+    return bytes; // not the reference that append returns: that would copy
   }
   uint64_t letters_of(std::string_view entry) const {
     if (continues(entry))
@@ -115,19 +115,19 @@ private:
         entry.begin(), entry.end(), [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; }));
   }
 
-  static constexpr uint64_t expected_step = uint64_t{1} << 20; // bytes; small entries are asked for together
+  static constexpr uint64_t expected_step = uint64_t{1} << 20; // bytes; small entries are checked together
 
   void expect(uint64_t size) {
     expected_bytes_ += size;
     const uint64_t filled_bytes = std::min(entry_bytes_, owed_bytes_);
     options_.limit.settle(filled_bytes);
     owed_bytes_ -= filled_bytes;
-    const bool grows = bytes_.size() == bytes_.capacity(); // as all that has an item for each entry
+    const bool grows = bytes_.size() == bytes_.capacity(); // like all arrays with an item per entry
     if (!grows && expected_bytes_ < expected_step)
       return;
     options_.limit.expect(expected_bytes_ + (grows ? 2 * entry_bytes_ * bytes_.size() : 0));
     expected_bytes_ = 0;
-    if (grows) { // room for as many more, which they fill one by one
+    if (grows) { // room for as many more, which are added one by one
       options_.limit.owe(entry_bytes_ * bytes_.size());
       owed_bytes_ += entry_bytes_ * bytes_.size();
     }
@@ -136,9 +136,9 @@ private:
   const TrainingOptions &options_;
   const bool has_affix_;
   const uint64_t entry_bytes_;
-  std::vector<std::string> bytes_;        // of each id
-  std::vector<uint64_t> letters_;         // of each id, where their number is limited
-  std::unordered_set<std::string> taken_; // what no pair may become
+  std::vector<std::string> bytes_;        // of each ID
+  std::vector<uint64_t> letters_;         // of each ID, if their number is limited
+  std::unordered_set<std::string> taken_; // byte strings that no pair may become
   uint64_t expected_bytes_ = 0, owed_bytes_ = 0;
 };
 

@@ -6,7 +6,7 @@ namespace bpe {
 
 namespace {
 
-// each(letter, its place, number of the pretoken); done(number) behind each pretoken.
+// Call each(letter, its position, index of the pretoken), and done(index) after each pretoken.
 template <class Each, class Done>
 void for_each_letter(const PretokenView &pretokens, bool of_text, const Each &each, const Done &done) {
   uint64_t at = 0;

@@ -1,9 +1,8 @@
-// Where the next place of each listed pair goes: (left, right) -> next, in one dependent load and without a
-// branch.
+// The next list position of each listed pair: (left, right) -> next, in one dependent load without a branch.
 //
-// Cell base[left] ^ right is the only one that can hold the pair. Bases are found by trying, rows of many
-// pairs first; the cells are two to four times as many as the pairs, so few tries are needed and all of it
-// fits into the second-level cache. With open addressing every other lookup is a branch misprediction.
+// Only cell base[left] ^ right can hold the pair. Bases are found by trial, for rows with many pairs first.
+// There are two to four times as many cells as pairs, so few trials are needed and the table fits into the
+// second-level cache. With open addressing, every second look-up is a branch misprediction.
 #pragma once
 
 #include "train/tracked_pairs.hpp"
@@ -12,12 +11,12 @@
 
 namespace bpe {
 
-// The listed pairs of one left id: [start, start + size) of all, which lie by their left ids.
+// The listed pairs of one left ID: [start, start + size) of all pairs, grouped by left ID.
 struct ListedRow {
   size_t start, size;
 };
 
-// Rows of many pairs first, those as long as each other as they were: compiled once for all ids and places.
+// Sort rows by falling number of pairs, stably. Compiled once for all types of IDs and offsets.
 inline void sort_rows(std::vector<ListedRow> &rows) {
   std::sort(rows.begin(), rows.end(), [](const ListedRow &a, const ListedRow &b) {
     return a.size != b.size ? a.size > b.size : a.start < b.start;
@@ -27,11 +26,11 @@ inline void sort_rows(std::vector<ListedRow> &rows) {
 template <class Id, class Place> class ListedPairs {
 public:
   struct Cell {
-    Id left; // `empty`, which no id is
+    Id left; // `empty`, which is not an ID
     Place next;
   };
 
-  // Pairs are added in any order, then placed. Ids below id_count occur.
+  // Pairs are added in any order, then placed. IDs must be below id_count.
   explicit ListedPairs(size_t id_count) : bases_(id_count, 0) {}
   void add(Id left, Id right, Place next) { rows_.push_back({left, right, next}); }
   void place() {
@@ -51,7 +50,8 @@ public:
     std::vector<Listed>().swap(rows_);
   }
 
-  // The cell of the pair if it is listed; else one whose `left` is another. left may be 0, and so may right.
+  // Return the cell of the pair if it is listed, otherwise a cell with another `left`. left and right may be
+  // 0.
   Cell &cell_of(Id left, Id right) { return cells_[bases_[left] ^ right]; }
   std::vector<Cell> &cells() { return cells_; }
 

@@ -1,11 +1,11 @@
-// What one thread finds of a merge: the places it replaced, and by neighbour what the pairs with it gain.
+// Results of one thread in a merge: the offsets it replaced, and per neighbour the gain of the pairs with it.
 //
-// Sums are arrays indexed by the neighbour's id and cleared by the list of those touched: an occurrence costs
-// no search. Where threads share a merge each has sums of its own; include() adds them up, and follow() tells
-// each where in the lists of the new pairs its places go, so that the lists are the same for any number of
+// Sums are arrays indexed by the neighbour's ID, cleared with the list of touched IDs, so an occurrence costs
+// no search. If threads share a merge, each has separate sums. include() adds them up, and follow() gives
+// each thread its positions in the lists of the new pairs, so the lists are the same for any number of
 // threads.
 //
-// An unnamed namespace: the trainer is compiled as if this stood in it.
+// In an unnamed namespace, so the trainer is compiled as if the code were part of it.
 #pragma once
 
 #include "train/merge_slots.hpp"
@@ -19,11 +19,11 @@
 namespace bpe {
 namespace {
 
-// What the entries on one side of the merged pair take part in; index: the neighbour's id.
+// Sums over the entries on one side of the merged pair; index: the neighbour's ID.
 template <class Id, class Place> struct NeighbourSums {
   struct Neighbour {
     uint64_t count = 0; // of the new pair with it
-    uint64_t next = 0;  // where the next place of that pair goes
+    uint64_t next = 0;  // where the next offset of that pair is written
     Place places = 0;
   };
   static constexpr uint64_t no_list = PairIndex<Id, Place>::no_list;
@@ -35,7 +35,7 @@ template <class Id, class Place> struct NeighbourSums {
       touched.push_back(id);
     neighbour.count += count;
   }
-  // Takes in what the next thread found; there `next` becomes how many places were found before.
+  // Add the sums of the next thread. Its `next` becomes the number of offsets found before.
   void include(NeighbourSums &other) {
     for (Id id : other.touched) {
       Neighbour &mine = neighbours[id], &theirs = other.neighbours[id];
@@ -45,7 +45,7 @@ template <class Id, class Place> struct NeighbourSums {
       mine.count += theirs.count;
     }
   }
-  // After include() and once the lists have room: where this thread writes.
+  // Set where this thread writes. Call after include(), once the lists have room.
   void follow(const NeighbourSums &all) {
     for (Id id : touched) {
       const uint64_t start = all.neighbours[id].next;
@@ -59,21 +59,21 @@ template <class Id, class Place> struct NeighbourSums {
   }
 };
 
-// What one thread does of a merge: a range of the list that begins and ends between two pretokens.
+// The part of a merge done by one thread: a range of the list that starts and ends between two pretokens.
 template <class Id, class Place> struct MergePart {
   struct Occurrence {
-    Id left, right; // the neighbours when it was replaced
+    Id left, right; // the neighbours at the time of replacement
     Place place;
   };
   NeighbourSums<Id, Place> left, right;
-  Occurrence *occurrences = nullptr; // room that all parts share
+  Occurrence *occurrences = nullptr; // memory shared by all parts
   size_t occurrence_count = 0;
-  // Of those that directly followed another one ("abab"), see add_pairs: by weight, and how many.
+  // Occurrences that directly followed another one ("abab"), see add_pairs: weighted count, and number.
   uint64_t after_merged = 0;
   Place after_merged_places = 0;
 
-  // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.
-  // lengths: the slots of each id.
+  // Replace the pair at those offsets of [list, stop) that still hold it, and sum up the neighbours. lengths:
+  // number of slots per ID.
   void replace(MergeSlots<Id, Place> &slots, const std::vector<Place> &lengths, const Place *list,
                const Place *stop, Id a, Id b, Id merged) {
     Id *ids = slots.ids();
@@ -101,7 +101,7 @@ template <class Id, class Place> struct MergePart {
     }
   }
 
-  // The list of the merged pair has been read: its room may be written over.
+  // The list of the merged pair has been read, so its memory may be overwritten.
   void write_lists(Place *arena, const std::vector<Place> &lengths) {
     for (size_t i = 0; i < occurrence_count; i++) {
       const Occurrence &occurrence = occurrences[i];
@@ -116,7 +116,7 @@ template <class Id, class Place> struct MergePart {
 
 private:
   static constexpr uint64_t no_list = NeighbourSums<Id, Place>::no_list;
-  // How far ahead in a list its slots are prefetched: some 40 cache misses in flight or done.
+  // How far ahead in a list slots are prefetched: about 40 cache misses in flight or complete.
   static constexpr size_t prefetch_places = 40;
 };
 

@@ -11,10 +11,10 @@ namespace {
 
 using Key = unsigned __int128;
 
-// A range of a merge that is shared out.
+// Number of records in a range of a shared merge.
 constexpr size_t range_records = size_t{1} << 19;
 
-// What is still to come of records [start, stop) of a run; blocks that are read to their end are given.
+// The remaining records [start, stop) of a run. Blocks that have been read completely are released.
 class Slice {
 public:
   Slice(SortedRun &run, size_t start, size_t stop) : run_(&run), start_(start), at_(start), stop_(stop) {
@@ -29,7 +29,7 @@ public:
     if (++next_ == limit_) {
       at_ = load_stop_;
       const size_t block = (at_ - 1) / SortedRun::block_records;
-      // Others may need the rest of a block that this slice shares with them.
+      // The slice shares the last block with other slices, which may still need the rest.
       if (at_ % SortedRun::block_records == 0 && block * SortedRun::block_records >= start_)
         run_->give_records(block);
       load();
@@ -49,7 +49,7 @@ private:
     const size_t block = run_->text_block_of(text, text_block_);
     if (block == text_block_ && has_texts_)
       return;
-    // The first block may be needed by others; those after it hold nothing but what was read.
+    // Other slices may need the first block; the following blocks contain only records that were read.
     if (has_texts_)
       for (size_t i = text_block_; i < block; i++)
         if (i > first_text_block_)
@@ -67,8 +67,8 @@ private:
   bool has_texts_ = false;
 };
 
-// The least of many slices, by a tree of the losers: a comparison for each level when the least goes on.
-// Which of two is less can't be predicted, so nothing branches on it.
+// Find the least record of many slices with a loser tree: one comparison per level to replace the least.
+// Comparisons are unpredictable, so none of them is a branch.
 class Tournament {
 public:
   explicit Tournament(std::vector<Slice> &slices) : slices_(slices) {
@@ -99,7 +99,7 @@ public:
 private:
   struct Player {
     uint64_t first, second,
-        slice; // the key of the next record of the slice; the highest one if there is none
+        slice; // the key of the slice's next record, or the highest key if there is none
     Key key() const { return static_cast<Key>(first) << 64 | second; }
   };
 
@@ -115,7 +115,7 @@ private:
       return {~uint64_t{0}, ~uint64_t{0}, i};
     return {slices_[i].next().first, slices_[i].next().second, i};
   }
-  // Equal short pretokens are in either order.
+  // Equal short pretokens may be in either order.
   bool less(const Player &a, const Player &b) const {
     if (a.key() != b.key())
       return a.key() < b.key();
@@ -138,8 +138,8 @@ private:
   std::vector<Slice> &slices_;
   size_t leaves_ = 1;
   Player winner_;
-  // The losers by node; 0 is not used. Apart, or the compiler moves them through vector registers, which
-  // is slower.
+  // The losers by node; 0 is unused. Separate arrays, since the compiler would move a struct through vector
+  // registers, which is slower.
   std::vector<uint64_t> first_, second_, slice_;
 };
 
@@ -161,7 +161,7 @@ SortedRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
   return merged;
 }
 
-// The first record whose key is not less.
+// Return the index of the first record with a key that is not less.
 size_t first_at_least(const SortedRun &run, Key key) {
   size_t start = 0, stop = run.size();
   while (start < stop) {
@@ -174,11 +174,11 @@ size_t first_at_least(const SortedRun &run, Key key) {
   return start;
 }
 
-// Keys that cut the runs into ranges of about one size.
+// Return keys that cut the runs into ranges of similar size.
 std::vector<Key> splitters(const std::vector<SortedRun> &runs, size_t records, size_t ranges) {
   std::vector<Key> sample;
   const size_t step = records / (ranges * 64) + 1;
-  size_t at = step / 2; // goes on from one run to the next, so that small runs count for what they are
+  size_t at = step / 2; // continues from one run to the next, so that small runs count in proportion
   for (const SortedRun &run : runs) {
     for (; at < run.size(); at += step)
       sample.push_back(run[at].key());
@@ -202,7 +202,7 @@ std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&inputs, RunMemory 
   threads = static_cast<unsigned>(std::min<size_t>(threads, records / thread_records + 1));
   const std::vector<Key> keys =
       splitters(runs, records, std::max<size_t>(threads > 1 ? 4 * threads : 1, records / range_records));
-  // Looked up before any block is given.
+  // Look these up before any block is released.
   std::vector<std::vector<Slice>> slices(keys.size() + 1);
   for (SortedRun &run : runs) {
     size_t start = 0;

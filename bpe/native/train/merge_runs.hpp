@@ -1,4 +1,4 @@
-// Many sorted runs into their sum.
+// Merge many sorted runs into their sum.
 #pragma once
 
 #include "train/sorted_run.hpp"
@@ -7,9 +7,9 @@
 
 namespace bpe {
 
-// The sum of the runs, which are used up, in runs each less than the next, by so many
-// threads. Cost: a comparison for each record and doubling of the number of runs; a few blocks of memory for
-// each run and thread, beside what the sum takes.
+// Return the sum of the runs, which are consumed, as runs that are each less than the next, using `threads`
+// threads. Cost: one comparison per record and doubling of the number of runs. Memory: the sum, and a few
+// blocks per run and thread.
 std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&runs, RunMemory &memory, unsigned threads);
 
 } // namespace bpe

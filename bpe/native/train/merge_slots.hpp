@@ -1,16 +1,16 @@
-// The pretokens while they are merged: one flat array of ids, a slot for each symbol, a separator between
+// The pretokens during merging: one flat array of IDs, with a slot per symbol and a separator between
 // pretokens.
 //
 //   "aab" x 3, "ab" x 1    |a|a|b|.|a|b|       | is the separator, . a slot inside an entry
 //                          after (a, b):  | a [ab .. ] | [ab ..] |
 //
-// An entry of n slots has its id in its first and its last slot, so both neighbours of a place are one read
-// away without links. Its other slots hold `dead` or rubbish, never the id of an entry that once started
-// there, so a place remembered from before is recognised as stale by reading it. compact() gives each entry
+// An entry of n slots has its ID in its first and last slot, so both neighbours of an offset are one read
+// away without links. Its other slots contain `dead` or arbitrary values, but never the ID of an entry that
+// once started there, so reading a slot shows whether a stored offset is stale. compact() gives each entry
 // one slot again.
 //
-// Pretokens lie in falling order of their counts, so equal counts form runs: the count of a place is the
-// count of its run, found through an index of blocks, and for ascending places mostly without any search.
+// Pretokens are ordered by falling count, so equal counts form runs. The count of an offset is the count of
+// its run, found with an index of blocks and, for ascending offsets, mostly without a search.
 #pragma once
 
 #include "common/page_memory.hpp"
@@ -29,7 +29,7 @@ public:
   static constexpr Id separator = 0;
   static constexpr Id dead = std::numeric_limits<Id>::max();
 
-  // id_of(i) is the id of symbol i of the pretokens, at least 1. The plan is used up.
+  // id_of(i) returns the ID of symbol i of the pretokens, at least 1. The plan is consumed.
   template <class IdOf>
   MergeSlots(SlotPlan &plan, IdOf id_of, ThreadTeam &team)
       : memory_(plan.slots() * sizeof(Id)), ids_(static_cast<Id *>(memory_.data())), size_(plan.slots()) {
@@ -39,7 +39,7 @@ public:
         Id *to = ids_ + start;
         for (uint64_t i = 0; i < size; i++)
           to[i] = id_of(first + i);
-        // The separator behind it is 0, as fresh memory is.
+        // The separator after it is already 0 in fresh memory.
       });
     });
     index_runs();
@@ -49,8 +49,9 @@ public:
   const Id *ids() const { return ids_; }
   uint64_t size() const { return size_; }
 
-  // Calls visit(place, count) for each place in [start, stop) that has an id and is not the last of its
-  // pretoken, in ascending order. Only right after construction or compact(), while an entry is one slot.
+  // Call visit(place, count) for each offset in [start, stop) that has an ID and is not the last of its
+  // pretoken, in ascending order. Call only right after construction or compact(), while an entry is one
+  // slot.
   template <class Visit> void for_each_pair(uint64_t start, uint64_t stop, Visit visit) const {
     for (size_t run = run_at(std::max<uint64_t>(1, start)); run + 1 < runs_.size() && runs_[run].start < stop;
          run++) {
@@ -61,8 +62,8 @@ public:
     }
   }
 
-  // Gives each entry one slot and drops pretokens that have become a single entry. lengths[id]: its slots so
-  // far. Each thread moves the ids of a range to its front; then the ranges are put together.
+  // Give each entry one slot and drop pretokens that have become a single entry. lengths[id]: its number of
+  // slots so far. Each thread moves the IDs of a range to its front; then the ranges are joined.
   template <class Lengths> void compact(const Lengths &lengths, ThreadTeam &team) {
     const size_t threads = team.size();
     std::vector<Compacted> parts(threads);
@@ -87,21 +88,21 @@ public:
     index_runs();
   }
 
-  // Where the pretoken of this place starts; at any time.
+  // Return the start of the pretoken at this offset. May be called at any time.
   uint64_t pretoken_start(uint64_t place) const {
     while (ids_[place - 1] != separator)
       place--;
     return place;
   }
 
-  // Where the separator behind it is; at any time.
+  // Return the offset of the separator after it. May be called at any time.
   uint64_t pretoken_stop(uint64_t place) const {
     while (ids_[place] != separator)
       place++;
     return place;
   }
 
-  // Counts at places asked for in ascending order.
+  // Look up counts at ascending offsets.
   class Counts {
   public:
     explicit Counts(const MergeSlots &slots) : slots_(slots) {}
@@ -129,15 +130,15 @@ private:
     Place start; // [start, start of the next)
     uint64_t count;
   };
-  // Some ten pretokens, so few steps even where every count differs; 16 took more memory and was no quicker.
+  // About ten pretokens, so few steps even if every count differs. 16 took more memory and was not faster.
   static constexpr uint64_t block_slots = 64;
 
-  struct Compacted { // a range of slots: the ids at its front, and their runs
+  struct Compacted { // a range of slots: the IDs at its front, and their runs
     uint64_t start = 0, stop = 0;
     std::vector<Run> runs;
   };
 
-  // Compacts the slots from part.start, where a pretoken starts, to `stop`, where another does.
+  // Compact the slots from part.start to `stop`; a pretoken starts at each.
   template <class Lengths> void compact_range(uint64_t stop, const Lengths &lengths, Compacted &part) {
     uint64_t at = part.start, to = part.start;
     for (size_t run = at < stop ? run_at(at) : 0; at < stop; run++) {
@@ -160,14 +161,14 @@ private:
     part.stop = to;
   }
 
-  // The run that holds the place.
+  // Return the index of the run that contains the offset.
   size_t run_at(uint64_t place) const {
     const auto after = std::upper_bound(runs_.begin(), runs_.end(), place,
                                         [](uint64_t at, const Run &run) { return at < run.start; });
     return static_cast<size_t>(after - runs_.begin()) - 1;
   }
 
-  // Ends the runs with an empty one and notes for each block of slots the run its first slot is in.
+  // End the runs with an empty one, and record the run of the first slot of each block.
   void index_runs() {
     runs_.push_back({static_cast<Place>(size_), 0});
     run_of_block_.assign(size_ / block_slots + 1, 0);

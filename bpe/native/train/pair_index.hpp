@@ -1,18 +1,18 @@
-// Which pairs there are, how often each occurs, where it stands, and which is the best.
+// The pairs: how often each occurs, where it occurs, and which one is the best.
 //
-// Counts only fall (see trainer.hpp), which gives two thresholds. Pairs that occur at least
-// `min_tracked_count` times are tracked: their counts are exact at any time, so none is counted twice. Those
-// that occur at least `threshold` times, far fewer, wait in a queue, each with the list of its places: none
-// below it can be the next merge while one at or above it is left. When the queue runs dry the threshold is
-// lowered and lists are written anew, from one reading of the slots. When the tracked pairs become too many
-// the rarest are forgotten; only where the threshold comes down to min_tracked_count, as it does when most of
-// a text is merged, are they counted again. All that is exact for any choice of the two.
+// Counts only fall (see trainer.hpp), which allows two thresholds. Pairs that occur at least
+// `min_tracked_count` times are tracked: their counts are always exact, so none is counted twice. Pairs that
+// occur at least `threshold` times, which are far fewer, wait in a queue, each with the list of its offsets.
+// While one of them is left, no pair below the threshold can be the next merge. When the queue is empty, the
+// threshold is lowered and lists are written again in one pass over the slots. If there are too many tracked
+// pairs, the rarest are forgotten. They are counted again only if the threshold falls to min_tracked_count,
+// as it does when most of a text is merged. The result is exact for any choice of the two thresholds.
 //
-// The places of a pair are a list written once, ascending, of the exact size needed; entries become stale as
-// other merges take the ids away and are recognised on reading. Lists lie in one arena. It never needs more
-// than two places a slot: list() writes at most one a slot, and each of the merges after it, which are fewer
-// than the slots, appends at most one, as the list of the left pair fits into the room of the list that is
-// used up.
+// The list of a pair is written once, in ascending order, with the exact size needed. Entries become stale
+// when other merges replace their IDs, which is detected on reading. Lists are stored in one arena, which
+// never needs more than two offsets per slot: list() writes at most one per slot, and each later merge, of
+// which there are fewer than slots, appends at most one, since the list of the left pair fits into the memory
+// of the merged pair's list.
 #pragma once
 
 #include "train/count_pairs.hpp"
@@ -34,29 +34,29 @@ public:
 
   struct Waiting {
     uint64_t count;      // when it was queued
-    uint64_t list_start; // in the arena
+    uint64_t list_start; // offset in the arena
     Key key;
     Place list_size;
   };
 
-  // only_bytes: no id above 256 is in the slots at first. Pairs that occur less often than `floor`, at least
-  // 1, do not matter. Some `max_tracked_pairs` are tracked at once. The limit is asked before memory is
-  // taken; it must outlive this.
+  // only_bytes: the slots initially contain no ID above 256. Pairs that occur less often than `floor`, at
+  // least 1, are ignored. About `max_tracked_pairs` are tracked at once. The limit is checked before each
+  // allocation and must outlive this object.
   PairIndex(uint64_t slots, bool only_bytes, uint64_t floor, uint64_t max_tracked_pairs,
             const MemoryLimit &limit)
       : limit_(limit), only_bytes_(only_bytes), floor_(floor), min_tracked_count_(floor),
         max_tracked_pairs_(max_tracked_pairs), pairs_(limit),
         arena_(static_cast<Place *>(std::malloc(2 * slots * sizeof(Place) + 1)), std::free) {
-    if (!arena_) // only what is written becomes resident
+    if (!arena_) // only written pages become resident
       throw std::bad_alloc();
   }
 
   Place *arena() const { return arena_.get(); }
-  bool has_more() const { return threshold_ > floor_; } // than the queue has
+  bool has_more() const { return threshold_ > floor_; } // than those in the queue
 
-  // Lowers the threshold so far that about `wanted` pairs with `most_places` places reach it, or one pair,
-  // and lists those. For slots where an entry is one slot and ids are below id_count. Only pairs that are
-  // allowed(left, right) are tracked. After that best() works with `less`, a strict order of Waiting.
+  // Lower the threshold so that about `wanted` pairs with at most `most_places` offsets reach it, or one
+  // pair, and list these. Requires slots where an entry is one slot and IDs are below id_count. Only pairs
+  // with allowed(left, right) are tracked. Afterwards best() works with `less`, a strict order of Waiting.
   template <class Allowed, class Less, class Pause>
   void list(const MergeSlots<Id, Place> &slots, size_t id_count, uint64_t wanted, uint64_t most_places,
             Allowed allowed, Less less, Pause pause, ThreadTeam &team) {
@@ -88,33 +88,33 @@ public:
       arena_used_ += pair.places;
     });
     expect_arena(arena_used_ + 128);
-    // Beside the lists: the queue as it grows, and the cells that say where the next places go.
+    // Apart from the lists: the queue as it grows, and the cells for the next offsets.
     limit_.expect(queue_.size() * 128 + id_count * 8);
     write_places(slots, id_count, pause, team);
     arena_written(arena_used_ + 128);
     std::make_heap(queue_.begin(), queue_.end(), less);
   }
 
-  // The best pair, which leaves the queue and is gone; none if no pair is at or above the threshold.
+  // Remove the best pair from the queue and return it; none if no pair reaches the threshold.
   template <class Less> std::optional<Waiting> best(Less less) {
     while (!queue_.empty()) {
       std::pop_heap(queue_.begin(), queue_.end(), less);
       Waiting top = queue_.back();
       queue_.pop_back();
-      Pair *pair = pairs_.find(top.key); // null when it was forgotten
+      Pair *pair = pairs_.find(top.key); // null if it was forgotten
       if (!pair || pair->count < threshold_)
         continue;
       if (pair->count == top.count) {
         pair->count = 0;
         return top;
       }
-      top.count = pair->count; // it fell since it was queued
+      top.count = pair->count; // the count fell since it was queued
       push(top, less);
     }
     return std::nullopt;
   }
 
-  // Occurrences of the pair, `count` by weight, are gone.
+  // Subtract occurrences of the pair, with the weighted number `count`.
   void subtract(Key key, uint64_t count, Place places) {
     Pair *pair = pairs_.find(key);
     if (pair && pair->count != 0) {
@@ -123,8 +123,8 @@ public:
     }
   }
 
-  // Adds a pair. Returns where its list goes, for which there is room of list_size, taken from `room` if it
-  // fits there; or no_list.
+  // Add a pair. Returns where its list goes, with room for list_size, taken from `room` if it fits there, or
+  // no_list.
   template <class Less>
   uint64_t add(Key key, uint64_t count, Place places, Place list_size, uint64_t &room, uint64_t room_stop,
                Less less) {
@@ -147,7 +147,7 @@ public:
     return list_start;
   }
 
-  // All lists that have got room are written.
+  // All lists with room are written.
   void lists_written() {
     if (arena_filled_ > arena_written_)
       arena_written(arena_filled_);
@@ -159,8 +159,8 @@ private:
   using Pair = typename TrackedPairs<Id, Place>::Pair;
   static constexpr uint64_t unlimited = std::numeric_limits<uint64_t>::max();
 
-  // Writes the lists of the queue: one thread reads the slots from the front and writes each list from its
-  // front, another does the same from the back, so that neither has to know how many places the other finds.
+  // Write the lists of the queue. One thread reads the slots from the front and writes each list from its
+  // front, another does the same from the back, so neither needs to know how many offsets the other finds.
   template <class Pause>
   void write_places(const MergeSlots<Id, Place> &slots, size_t id_count, Pause pause, ThreadTeam &team) {
     using Listed = ListedPairs<Id, Place>;
@@ -178,8 +178,8 @@ private:
     const Id *const ids = slots.ids();
     Place *const places = arena();
     const uint64_t last = slots.size() - 1, middle = threads_for(slots, team) > 1 ? last / 2 : last;
-    // Places of pairs that are not listed go, one over the other, behind all lists; those of the second
-    // thread to another cache line.
+    // Offsets of pairs that are not listed overwrite each other after all lists. Those of the second thread
+    // use another cache line.
     const uint64_t sink0 = arena_used_, sink1 = sink0 + 64;
     auto read_upwards = [&] {
       in_pieces(0, middle, pause, [&](uint64_t start, uint64_t stop) {
@@ -213,7 +213,7 @@ private:
         throw std::logic_error("a pair stands at other places than were counted");
   }
 
-  // Makes room among the tracked pairs, if need be by raising their limit.
+  // Make room among the tracked pairs, if necessary by raising their threshold.
   void forget() {
     CountHistogram histogram;
     pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, 0); });
@@ -228,7 +228,7 @@ private:
     std::push_heap(queue_.begin(), queue_.end(), less);
   }
 
-  // What is written of the arena stays resident: asks for so many places of it.
+  // Check the limit for this many offsets of the arena, since written pages stay resident.
   void expect_arena(uint64_t places) {
     if (places <= arena_expected_)
       return;
@@ -242,7 +242,7 @@ private:
     arena_written_ = places;
   }
 
-  static constexpr uint64_t arena_step = uint64_t{1} << 18; // places, when lists are added one by one
+  static constexpr uint64_t arena_step = uint64_t{1} << 18; // offsets, when lists are added one by one
 
   const MemoryLimit &limit_;
   const bool only_bytes_;
@@ -251,7 +251,7 @@ private:
   TrackedPairs<Id, Place> pairs_;
   std::unique_ptr<Place[], decltype(&std::free)> arena_;
   uint64_t arena_used_ = 0;
-  uint64_t arena_expected_ = 0, arena_filled_ = 0, arena_written_ = 0; // the most there was of each
+  uint64_t arena_expected_ = 0, arena_filled_ = 0, arena_written_ = 0; // the maximum so far of each
   std::vector<Waiting> queue_;
 };
 

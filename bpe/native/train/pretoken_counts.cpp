@@ -16,14 +16,14 @@
 namespace bpe {
 namespace {
 
-// Pretokens whose cells are prefetched before the first of them is looked at.
+// Number of pretokens with prefetched cells before the first of them is read.
 constexpr size_t batch_pretokens = 64;
 
-// What a thread takes at a time: half a millisecond or so, so that the last one to finish is not far behind.
+// The work unit of a thread: about half a millisecond, so that the threads finish almost together.
 constexpr size_t piece_bytes = 1 << 17;
-// A further thread is worth starting for so much text.
+// Amount of text for which another thread is worth starting.
 constexpr size_t thread_bytes = 1 << 20;
-// Of the end of a text, where a place to cut is looked for first.
+// At the end of a text, where a cut is tried first.
 constexpr size_t tail_bytes = 1 << 16;
 
 struct Part { // [start, stop) of the text, without special tokens
@@ -31,15 +31,15 @@ struct Part { // [start, stop) of the text, without special tokens
   bool at_start; // of a document
 };
 
-// The largest place in [start, stop] that is not inside a character; text[stop] can be read.
+// Return the largest offset in [start, stop] that is not inside a character; text[stop] must be readable.
 size_t character_start(const uint8_t *text, size_t start, size_t stop) {
   while (stop > start && continues_character(text[stop]))
     stop--;
   return stop;
 }
 
-// Whether no two matches can overlap, so that a search may start anywhere: no token holds a byte, after its
-// first, that a token starts with.
+// Return whether no two matches can overlap, so that a search may start anywhere: no token contains, after
+// its first byte, a byte that a token starts with.
 bool stand_apart(const SpecialTokens &special_tokens) {
   std::array<bool, 256> starts{};
   for (const SpecialToken &token : special_tokens.tokens())
@@ -51,7 +51,7 @@ bool stand_apart(const SpecialTokens &special_tokens) {
   return true;
 }
 
-// The ends of rows that lie end to end, as special tokens of no length.
+// The ends of adjacent rows, as empty special tokens.
 class RowEnds {
 public:
   RowEnds(const uint64_t *offsets, size_t rows) : next_(offsets + 1), last_(offsets + rows) {}
@@ -66,8 +66,7 @@ private:
   const uint64_t *next_, *last_;
 };
 
-// Hands the text out in pieces and counts the documents on the way; any thread may ask. Cuts:
-// SpecialTokens::Search or RowEnds.
+// Hands out the text in pieces and counts documents. Thread-safe. Cuts: SpecialTokens::Search or RowEnds.
 template <class Cuts> class PieceCutter {
 public:
   PieceCutter(const uint8_t *text, size_t size, Cuts cuts, const Automaton &automaton,
@@ -75,7 +74,7 @@ public:
       : text_(text), size_(size), automaton_(automaton), normalizer_(normalizer), in_document_(in_document),
         cuts_(std::move(cuts)), match_(cuts_.next()) {}
 
-  // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
+  // Get the next parts, about piece_bytes in total; false if there are none. Each is pretokenized separately.
   bool next(std::vector<Part> &parts) {
     std::lock_guard lock(mutex_);
     parts.clear();
@@ -102,12 +101,12 @@ public:
     at_ = size_;
   }
 
-  // Once all is handed out.
+  // Valid once all parts are handed out.
   uint64_t documents() const { return documents_; }
   bool in_document() const { return in_document_; }
 
 private:
-  // The next special token, or before it a place where the text may be cut.
+  // Return the next special token, or an earlier offset where the text may be cut.
   size_t piece_stop() const {
     const size_t bytes = match_.start - at_;
     for (size_t tried = piece_bytes; 2 * tried < bytes; tried *= 2) {
@@ -177,7 +176,7 @@ uint64_t PretokenCounter::count_cut(const uint8_t *text, size_t size, Cuts cuts,
     try {
       while (cutter.next(parts)) {
         for (const Part &part : parts) {
-          // Parts are handed out in order and each is looked at, so the lowest of the threads' places is the
+          // Parts are handed out in order and each is validated, so the lowest offset of all threads is the
           // first.
           const size_t bad = part.start + validate_utf8(text + part.start, part.stop - part.start);
           if (bad < part.stop) {
@@ -199,7 +198,7 @@ uint64_t PretokenCounter::count_cut(const uint8_t *text, size_t size, Cuts cuts,
         }
       }
     } catch (...) {
-      cutter.stop(); // the others need not go on
+      cutter.stop(); // the other threads need not continue
       throw;
     }
   });
@@ -275,7 +274,7 @@ size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
     const size_t start = found ? cut : character_start(text, 0, from);
     const size_t stop = decided < size ? character_start(text, start, decided) : size;
     const size_t safe = last_normalized_cut(*automaton_, normalizer_.get(), text + start, stop - start);
-    // A special token that starts before the tail may reach into it.
+    // A special token that starts before the tail may extend into it.
     if (found || safe > longest + 4)
       return start + safe;
   }

@@ -1,11 +1,11 @@
 // Distinct pretokens of texts with exact 64-bit counts.
 //
-// A text is cut at its special tokens, which are not counted, and long stretches without one where the
-// pattern allows it (last_safe_cut); the pieces go to threads. Each thread counts into a small table of its
-// own, which stays in its cache, and flushes it as a sorted run when it is full. When the runs hold as
-// much as all that was merged before, they are merged with it: memory is read and written front to back,
-// never at random as by a large table, and the counts are in order when they are handed over. They depend
-// neither on the number of threads nor on how these are scheduled.
+// A text is cut at its special tokens, which are not counted, and long sections are cut where the pattern
+// allows it (last_safe_cut). Threads process the pieces. Each thread counts into a small private table that
+// stays in its cache, and flushes it as a sorted run when it is full. When the runs are as large as all that
+// was merged before, they are merged with it. Memory is therefore accessed sequentially and not at random as
+// in a large table, and the final counts are sorted. They do not depend on the number of threads or their
+// scheduling.
 #pragma once
 
 #include "normalize/normalizer.hpp"
@@ -22,50 +22,51 @@
 
 namespace bpe {
 
-// Calls from several threads wait for each other; count() itself uses the threads it is given.
+// Thread-safe: concurrent calls wait for each other. count() itself uses several threads.
 class PretokenCounter {
 public:
-  // Without an automaton only add() may be used.
+  // Without an automaton, only add() may be used.
   explicit PretokenCounter(std::shared_ptr<const Automaton> automaton);
-  // Applied to the text between special tokens from now on; nullptr for none.
+  // Normalize the text between special tokens from now on; nullptr for none.
   void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
 
-  // Counts the pretokens of a text. in_document: whether it goes on with a document; afterwards whether it
-  // ends in one. Returns how many documents, stretches between special tokens that are not empty, start in
-  // it. Throws std::invalid_argument without an automaton or where the text is not valid UTF-8 (the lowest
-  // such byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc; the counts are then
-  // incomplete.
+  // Count the pretokens of a text. in_document: whether the text continues a document; set to whether it ends
+  // in one. Returns how many documents, which are non-empty sections between special tokens, start in it.
+  // Throws std::invalid_argument without an automaton or for text that is not valid UTF-8 (with the lowest
+  // such byte), std::length_error for a pretoken of 4 GiB or more, and std::bad_alloc. The counts are
+  // incomplete after an exception.
   uint64_t count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads,
                  bool &in_document);
 
-  // The same of rows [offsets[i], offsets[i + 1]) of a text, each a document by itself.
+  // The same for rows [offsets[i], offsets[i + 1]) of a text, where each is a document.
   uint64_t count_rows(const uint8_t *text, const uint64_t *offsets, size_t rows, unsigned threads);
 
-  // Adds `count` to one pretoken; an empty one and a count of 0 are passed over.
+  // Add `count` to one pretoken. Ignores an empty pretoken or a count of 0.
   void add(const uint8_t *bytes, size_t size, uint64_t count);
 
-  // Cost: that of items().
+  // Cost: the same as items().
   size_t size();
-  // Cost: the runs are merged, with as many threads as count() was given.
+  // Cost: merges the runs, with the number of threads given to count().
   PretokenItems items();
-  // The same, after which nothing is counted yet and the memory is given back.
+  // The same, then resets all counts and releases the memory.
   PretokenItems drain();
-  // Bytes that the counts take; items() and drain() take up to 16 for each pretoken, and its bytes, beside.
+  // Return the memory of the counts. items() and drain() need up to 16 bytes per pretoken plus its bytes in
+  // addition.
   size_t memory_bytes();
-  // What of that grows with what is counted: all but the empty cells of the threads' tables and what these
-  // sort with.
+  // Return the part of it that grows with the counts: everything except empty cells of the threads' tables
+  // and sort buffers.
   size_t counted_bytes();
 
-  // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
-  // none. Without an automaton that is after a special token only. Looks at the end of the text alone where
-  // no special token can overlap another.
+  // Return the largest offset where a text that continues may be cut without changing the counts, or 0 if
+  // there is none. Without an automaton, this is after a special token. Only inspects the end of the text if
+  // special tokens cannot overlap.
   size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
 private:
-  // Runs of less than this together are merged once and for all.
+  // Runs are merged when they have at least this total size.
   static constexpr size_t merged_bytes = 24 << 20;
 
-  struct Own { // a thread's
+  struct Own { // state of a thread
     ThreadLocalCounts counts;
     RunSorter sorter;
   };
@@ -83,7 +84,7 @@ private:
   std::shared_ptr<const Automaton> automaton_;
   std::shared_ptr<const Normalizer> normalizer_; // if there is one
   unsigned threads_ = 1;
-  std::vector<Own> own_; // one a thread; not yet in the runs
+  std::vector<Own> own_; // one per thread; not yet in the runs
 
   RunMemory memory_;              // of the runs
   std::vector<SortedRun> merged_; // each less than the next

@@ -19,7 +19,7 @@ void write_items(const SortedRun &run, uint64_t start, uint8_t *bytes, uint64_t 
       std::memcpy(bytes + start, record.text() + text_header_bytes, size);
     } else {
       const uint64_t words[2] = {__builtin_bswap64(record.first), __builtin_bswap64(record.second)};
-      if (stop - start >= sizeof(words)) [[likely]] // what comes after is written after, up to `stop`
+      if (stop - start >= sizeof(words)) [[likely]] // later items overwrite the rest, up to `stop`
         std::memcpy(bytes + start, words, sizeof(words));
       else
         std::memcpy(bytes + start, words, size);

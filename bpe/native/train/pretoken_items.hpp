@@ -1,4 +1,4 @@
-// Pretokens and their counts as arrays: what a counter hands over.
+// Pretokens and their counts as arrays: the result of a counter.
 #pragma once
 
 #include "common/page_memory.hpp"
@@ -8,13 +8,14 @@
 
 namespace bpe {
 
-// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]); ascending as byte strings, none twice.
+// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]). Pretokens are ascending as byte strings and
+// distinct.
 struct PretokenItems {
   size_t size = 0, byte_count = 0;
   PageMemory bytes, ends, counts; // uint8[byte_count], uint64[size], uint64[size]
 };
 
-// What runs hold, each less than the next. keep: otherwise their blocks are given back on the way.
+// Convert runs that are each less than the next. keep: false releases their blocks during the conversion.
 PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep);
 
 } // namespace bpe

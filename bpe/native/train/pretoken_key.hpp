@@ -1,4 +1,4 @@
-// A pretoken as the tables of the counter see it: two words and a hash, and the cell that holds it with its
+// The key of a pretoken in the counter's tables (two words and a hash), and the cell that stores it with its
 // count.
 //
 //   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length: a CacheKey
@@ -17,9 +17,9 @@ namespace bpe {
 
 // The bytes of one pretoken; a long one still points into its text.
 struct PretokenKey {
-  uint64_t low, high; // high 0: a long one
+  uint64_t low, high; // high 0: a long pretoken
   uint64_t hash;
-  const uint8_t *bytes; // long ones only
+  const uint8_t *bytes; // only for long pretokens
   uint64_t size;
   bool is_long() const { return high == 0; }
 };
@@ -27,7 +27,7 @@ struct PretokenKey {
 inline uint64_t hash_words(uint64_t low, uint64_t high) {
   const auto product =
       static_cast<unsigned __int128>(low ^ 0x8BB84B93962EACC9u) * (high ^ 0x2D358DCCAA6C78A5u);
-  // The last multiplication carries everything into the high bits, which choose the cell.
+  // The last multiplication carries everything into the high bits, which select the cell.
   return (static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64)) * 0x9E3779B97F4A7C15u;
 }
 
@@ -37,7 +37,7 @@ inline uint64_t load_word(const uint8_t *bytes) {
   return word;
 }
 
-// text_stop: bytes up to there may be read, though only [bytes, bytes + size) count. size >= 1.
+// text_stop: bytes up to there may be read, although only [bytes, bytes + size) count. size >= 1.
 [[gnu::always_inline]] static inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size,
                                                               const uint8_t *text_stop) {
   if (size <= CacheKey::max_bytes) [[likely]] {
@@ -48,7 +48,7 @@ inline uint64_t load_word(const uint8_t *bytes) {
   uint64_t at = 0;
   for (; at + 16 <= size; at += 16)
     hash = hash_words(load_word(bytes + at) ^ hash, load_word(bytes + at + 8));
-  if (at < size) // the last 16 bytes, some of them a second time
+  if (at < size) // the last 16 bytes, which may overlap the previous ones
     hash = hash_words(load_word(bytes + size - 16) ^ hash, load_word(bytes + size - 8));
   return {hash, 0, hash, bytes, size};
 }
@@ -58,7 +58,7 @@ struct PretokenCell {
   bool is_long() const { return high >> 56 == 0xFF; }
   uint8_t *stored() const { return reinterpret_cast<uint8_t *>(high & 0x00FFFFFFFFFFFFFFu); }
   uint64_t size() const { return is_long() ? load_word(stored()) : high >> 56; }
-  // size() bytes; of a short pretoken they lie in the cell itself.
+  // size() bytes; the bytes of a short pretoken are in the cell.
   const uint8_t *bytes() const { return is_long() ? stored() + 16 : reinterpret_cast<const uint8_t *>(this); }
   bool holds(const PretokenKey &key) const {
     if (!key.is_long()) [[likely]]
@@ -68,13 +68,12 @@ struct PretokenCell {
   }
 };
 
-// Where the bytes of long pretokens are kept; addresses stay. The first block is kept for what comes after
-// clear().
+// Storage for the bytes of long pretokens with stable addresses. clear() keeps the first block for reuse.
 class PretokenText {
 public:
   explicit PretokenText(size_t block_bytes) : block_bytes_(block_bytes) {}
 
-  // What PretokenCell::high is for this long pretoken, whose bytes are copied.
+  // Copy the bytes of a long pretoken and return its PretokenCell::high.
   uint64_t store(const PretokenKey &key) {
     const size_t needed = 16 + key.size;
     if (needed > free_)
@@ -88,8 +87,8 @@ public:
     return uint64_t{0xFF} << 56 | reinterpret_cast<uintptr_t>(place);
   }
 
-  size_t used_bytes() const { return used_; }   // by what is stored
-  size_t memory_bytes() const { return held_; } // by the blocks
+  size_t used_bytes() const { return used_; }   // by stored bytes
+  size_t memory_bytes() const { return held_; } // by blocks
 
   void clear() {
     used_ = 0;

@@ -1,7 +1,7 @@
-// Memory for sorted runs, in blocks that are used again: a merge writes into the blocks it has read.
+// Memory for sorted runs, in reused blocks: a merge writes into the blocks it has read.
 //
-// Taken from the system in larger pieces, in huge pages where it has them, and given back only by
-// give_back_free() or at the end: pages that a process has touched are several times as fast as fresh ones.
+// Allocated in larger pieces, in huge pages where available, and released only by give_back_free() or the
+// destructor: reused pages are several times as fast as fresh ones.
 #pragma once
 
 #include "common/page_memory.hpp"
@@ -16,7 +16,7 @@ class RunMemory {
 public:
   static constexpr size_t block_bytes = size_t{256} << 10;
 
-  // A block, whatever is in it; it lives as long as this does, or until it is given.
+  // Return a block with arbitrary contents, valid until give() or the end of this object.
   uint8_t *take() {
     std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -40,7 +40,7 @@ public:
     free_.push_back(block);
   }
 
-  // From now on free blocks take no memory.
+  // Release the memory of free blocks, now and in future.
   void give_back_free() {
     std::lock_guard lock(mutex_);
     for (uint8_t *block : free_)
@@ -51,7 +51,7 @@ public:
     std::lock_guard lock(mutex_);
     return resident_blocks_ * block_bytes;
   }
-  // All blocks must have been given.
+  // All blocks must have been returned.
   void clear() {
     std::lock_guard lock(mutex_);
     free_.clear();
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  static constexpr size_t piece_blocks = 16; // 4 MiB; nothing of it is resident before it is taken
+  static constexpr size_t piece_blocks = 16; // 4 MiB; pages become resident when used
 
   static void discard(uint8_t *block) noexcept { PageMemory::discard(block, block_bytes); }
 

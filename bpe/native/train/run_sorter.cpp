@@ -7,7 +7,7 @@
 namespace bpe {
 namespace {
 
-// Groups of a sort of more than this are cut by one more byte.
+// Larger groups are split by one more byte.
 constexpr size_t sorted_by_comparing = 256;
 
 PretokenRecord record_of(const PretokenCell &cell) {
@@ -19,7 +19,7 @@ PretokenRecord record_of(const PretokenCell &cell) {
           reinterpret_cast<uintptr_t>(text)};
 }
 
-// Sorts records that agree in all bits of `first` above the `shift` lowest. spare: room for as many.
+// Sort records that agree in all bits of `first` except the `shift` lowest. spare: room for as many records.
 void sort_records(PretokenRecord *records, size_t size, int shift, PretokenRecord *spare) {
   if (size <= sorted_by_comparing || shift == 0) {
     std::sort(records, records + size);
@@ -53,7 +53,7 @@ SortedRun RunSorter::sorted(const std::vector<PretokenCell> &cells, size_t used,
     spare_.reset(new PretokenRecord[used]);
     room_ = used;
   }
-  // By two bytes first, straight from the cells.
+  // First by two bytes, directly from the cells.
   std::vector<uint32_t> stops((1 << 16) + 1);
   const auto group_of = [](const PretokenCell &cell) {
     const uint64_t word = cell.is_long() ? load_word(cell.bytes()) : cell.low;

@@ -1,4 +1,4 @@
-// From the cells of a table to a sorted run.
+// Convert the cells of a table to a sorted run.
 #pragma once
 
 #include "train/sorted_run.hpp"
@@ -8,10 +8,10 @@
 
 namespace bpe {
 
-// Sorts what a table of cells holds: a buffer that is used again.
+// Sorts the contents of tables with a reused buffer.
 class RunSorter {
 public:
-  // The run of the cells that are not empty, `used` of them and no two the same, in any order.
+  // Return the run of the non-empty cells, `used` distinct ones in any order.
   SortedRun sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory);
   size_t memory_bytes() const { return 2 * room_ * sizeof(PretokenRecord); }
 

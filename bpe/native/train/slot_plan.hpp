@@ -1,8 +1,8 @@
-// Where each pretoken goes among the slots: those of one count side by side, in falling order of the counts.
+// The position of each pretoken among the slots: grouped by count, in falling order of counts.
 //
-// Pretokens of one count keep the order they were given in. Sorted as byte strings is best: the places of a
-// pair then lie closer together. Pretokens without a pair take no slots. Threads plan and take a range of the
-// pretokens each.
+// Pretokens with the same count keep their input order. Sorted byte strings are best, because the offsets of
+// a pair are then closer together. Pretokens without a pair take no slots. Each thread plans and fills a
+// range of the pretokens.
 #pragma once
 
 #include "common/thread_team.hpp"
@@ -17,7 +17,7 @@ namespace bpe {
 
 class SlotPlan {
 public:
-  // Throws std::invalid_argument when counts times lengths pass 2^63.
+  // Throws std::invalid_argument if counts times lengths exceed 2^63.
   SlotPlan(const PretokenView &pretokens, ThreadTeam &team) : pretokens_(pretokens), parts_(team.size()) {
     team.run([&](unsigned thread) { survey(thread); });
     unsigned __int128 weighted_symbols = 0;
@@ -29,15 +29,15 @@ public:
       throw std::invalid_argument("the counts times the lengths of the pretokens pass 2^63 bytes");
   }
 
-  uint64_t slots() const { return slots_; } // with a separator before all
+  uint64_t slots() const { return slots_; } // including a separator before all
 
-  // Turns the sizes into places: for each count that occurs, falling, visit(count, the place where it
-  // starts).
+  // Convert the sizes to offsets. Calls visit(count, its start offset) for each count that occurs, in falling
+  // order.
   template <class Visit> void place(Visit visit) {
     uint64_t next = 1;
     auto put = [&](uint64_t &slots) { next += std::exchange(slots, next); };
     for (std::vector<size_t> at(parts_.size(), 0);;) {
-      uint64_t count = 0; // the highest that is left
+      uint64_t count = 0; // the highest count left
       for (size_t i = 0; i < parts_.size(); i++)
         if (at[i] < parts_[i].large.size())
           count = std::max(count, parts_[i].large[at[i]].count);
@@ -57,8 +57,8 @@ public:
     }
   }
 
-  // After place(), for the pretokens of one thread: visit(first symbol, size, the place where they go), which
-  // is for each another; then there is room for a separator.
+  // After place(), for the pretokens of one thread: visit(first symbol, size, target offset). Each offset is
+  // different, with room for a separator after the pretoken.
   template <class Visit> void take(unsigned thread, Visit visit) {
     Part &part = parts_[thread];
     for_each_pretoken(thread, [&](uint64_t first, uint64_t size, uint64_t count) {
@@ -70,12 +70,12 @@ public:
   }
 
 private:
-  static constexpr uint64_t small_counts = 1 << 16; // looked up in an array; the few others by searching
+  static constexpr uint64_t small_counts = 1 << 16; // looked up in an array; the few others by search
 
   struct Large {
     uint64_t count, slots;
   };
-  struct Part { // what a thread found; `slots` are first how many, then where the next ones are
+  struct Part { // results of a thread; `slots` are first the numbers, then the next offsets
     uint64_t slots = 0;
     unsigned __int128 weighted_symbols = 0;
     std::vector<uint64_t> slots_of_small;
@@ -109,7 +109,7 @@ private:
       else
         part.large.push_back({count, size + 1});
     });
-    // Counts that few pretokens have; equal ones become one.
+    // Counts that few pretokens have; equal ones are merged.
     std::vector<Large> &large = part.large;
     std::sort(large.begin(), large.end(), [](const Large &a, const Large &b) { return a.count > b.count; });
     size_t distinct = 0;
@@ -125,7 +125,7 @@ private:
 
   const PretokenView pretokens_;
   uint64_t slots_ = 1;
-  std::vector<Part> parts_; // one a thread
+  std::vector<Part> parts_; // one per thread
 };
 
 } // namespace bpe

@@ -1,13 +1,14 @@
-// Pretokens with their counts, sorted as byte strings: what a counter keeps, merges and hands over.
+// Pretokens with their counts, sorted as byte strings: the runs that a counter keeps and merges.
 //
-// A record is 24 bytes, of which the first 16 compare as the pretokens do:
+// A record has 24 bytes. Its first 16 compare like the pretokens:
 //
 //   up to 15 bytes   first = bytes 0-7, second = bytes 8-14 and the length, big-endian; value = the count
 //   16 and more      first = bytes 0-7, second = bytes 8-14 and 0xFF; value = the address of a text
 //
-// A text is the size, the count and the bytes of a long pretoken.
+// A text contains the size, the count and the bytes of a long pretoken.
 //
-// Two short pretokens are equal if their 16 bytes are; of two long ones the bytes behind have to be compared.
+// Two short pretokens are equal if their 16 bytes are. For two long ones, the following bytes must be
+// compared.
 #pragma once
 
 #include "train/pretoken_key.hpp"
@@ -23,17 +24,17 @@ struct PretokenRecord {
 
   unsigned __int128 key() const { return static_cast<unsigned __int128>(first) << 64 | second; }
   bool is_long() const { return (second & 0xFF) == 0xFF; }
-  uint8_t *text() const { return reinterpret_cast<uint8_t *>(value); } // long ones only
+  uint8_t *text() const { return reinterpret_cast<uint8_t *>(value); } // only for long pretokens
   uint64_t size() const { return is_long() ? load_word(text()) : second & 0xFF; }
   uint64_t count() const { return is_long() ? load_word(text() + 8) : value; }
 };
 
 // Before the bytes of a long pretoken: its size and its count.
 inline constexpr size_t text_header_bytes = 16;
-// A further thread is worth starting for so many records.
+// Number of records for which another thread is worth starting.
 inline constexpr size_t thread_records = size_t{1} << 16;
 
-// Whether a is less than b; both are long, with equal keys.
+// Return whether a is less than b, both long with equal keys.
 bool tail_is_less(const PretokenRecord &a, const PretokenRecord &b);
 
 inline bool operator<(const PretokenRecord &a, const PretokenRecord &b) {
@@ -41,7 +42,7 @@ inline bool operator<(const PretokenRecord &a, const PretokenRecord &b) {
   return left != right ? left < right : a.is_long() && tail_is_less(a, b);
 }
 
-// Ascending records, no pretoken twice, and the texts of the long ones in the same order.
+// Records in ascending order without duplicates, and the texts of long pretokens in the same order.
 class SortedRun {
 public:
   static constexpr size_t block_records = RunMemory::block_bytes / sizeof(PretokenRecord);
@@ -58,23 +59,23 @@ public:
   size_t size() const { return size_; }
   uint64_t pretoken_bytes() const { return pretoken_bytes_; } // of all pretokens together
   const PretokenRecord &operator[](size_t i) const { return blocks_[i / block_records][i % block_records]; }
-  // Records i up to the end of their block.
+  // Records from i to the end of their block.
   const PretokenRecord *from(size_t i) const { return &(*this)[i]; }
-  // What records and texts take, and of that texts that are too long for a block.
+  // Memory of records and texts, and the part of it for texts that are too long for a block.
   size_t memory_bytes() const { return size_ * sizeof(PretokenRecord) + text_bytes_; }
   size_t large_text_bytes() const { return large_text_bytes_; }
 
-  // Adds a pretoken greater than all there are; the text of a long one is copied.
+  // Add a pretoken greater than all others. Copies the text of a long one.
   void append(const PretokenRecord &record) { append(record, record.count()); }
   void append(const PretokenRecord &record, uint64_t count);
-  // Adds to the count of the last one.
+  // Add to the count of the last pretoken.
   void add_to_last(uint64_t count);
 
-  // Gives back the block of such records. Nothing of it may be looked at any more.
+  // Release this block of records, which must not be read any more.
   void give_records(size_t block) {
     memory_->give(reinterpret_cast<uint8_t *>(std::exchange(blocks_[block], nullptr)));
   }
-  // The block of texts, at or after `block`, that holds such a text; give_texts() gives one back.
+  // Return the block of texts, at or after `block`, that contains the text; give_texts() releases one.
   size_t text_block_of(const uint8_t *text, size_t block) const;
   void give_texts(size_t block);
 
@@ -82,11 +83,11 @@ private:
   struct TextBlock {
     uint8_t *data;
     size_t bytes;
-    bool is_large; // allocated apart
+    bool is_large; // allocated separately
   };
 
   void add_block();
-  // Copies the text of a long pretoken; its address.
+  // Copy the text of a long pretoken and return its address.
   uint64_t add_text(const PretokenRecord &record, uint64_t count);
   uint8_t *text_room(size_t bytes);
   void swap(SortedRun &other) noexcept;

@@ -1,5 +1,4 @@
-// A thread's own pretokens with their counts since they were last flushed: a table of fixed size in its
-// cache.
+// The pretokens counted by one thread since the last flush: a table of fixed size in its cache.
 #pragma once
 
 #include "common/prefetch.hpp"
@@ -13,7 +12,7 @@ class ThreadLocalCounts {
 public:
   ThreadLocalCounts() : cells_(cell_count, PretokenCell{}) {}
 
-  // Whether `more` new pretokens are too many: then they must be flushed first.
+  // Return whether `more` new pretokens are too many without a flush.
   bool is_full(size_t more) const {
     return used_ + more > cell_count / 4 * 3 || text_.used_bytes() > text_bytes * 3 / 4;
   }
@@ -34,7 +33,7 @@ public:
 
   const std::vector<PretokenCell> &cells() const { return cells_; }
   size_t free_table_bytes() const { return (cells_.capacity() - used_) * sizeof(PretokenCell); }
-  size_t text_bytes_held() const { return text_.memory_bytes(); } // of the long ones
+  size_t text_bytes_held() const { return text_.memory_bytes(); } // of the long pretokens
   void clear() {
     std::fill(cells_.begin(), cells_.end(), PretokenCell{});
     text_.clear();
@@ -42,8 +41,8 @@ public:
   }
 
 private:
-  // 3 MiB, some of it in the second-level cache: a smaller table is flushed more often, a larger one is
-  // slower on prose and faster on rare words.
+  // 3 MiB, partly in the second-level cache. A smaller table is flushed more often. A larger one is slower on
+  // prose and faster on rare words.
   static constexpr int cell_bits = 17;
   static constexpr size_t cell_count = size_t{1} << cell_bits;
   static constexpr size_t text_bytes = 1 << 20; // of long pretokens

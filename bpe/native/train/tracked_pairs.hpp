@@ -1,8 +1,8 @@
-// The pairs that occur often enough to matter: (left, right) -> how often, and at how many places.
+// The pairs that occur often enough to matter: (left, right) -> how often, and at how many offsets.
 //
-// Open addressing; a pair takes one cell of 16 bytes (24 with wide ids), so that looking one up costs one
-// cache miss. Cells move when the table grows or pairs are forgotten: nothing may keep a pointer across
-// add(). A count of 0 is a pair that is gone; its cell goes with the next growth.
+// Open addressing. A pair takes one cell of 16 bytes (24 with wide IDs), so a look-up costs one cache miss.
+// Cells move when the table grows or pairs are forgotten, so pointers are invalid after add(). A count of 0
+// marks a removed pair; its cell is freed at the next growth.
 #pragma once
 
 #include "common/memory_limit.hpp"
@@ -17,25 +17,24 @@
 
 namespace bpe {
 
-// Two ids side by side in one number; the lower pair is the lower number. No id of a pair is 0, the
-// separator.
+// Two IDs in one number, ordered like the pairs. No ID of a pair is 0, which is the separator.
 template <class Id> struct PairKey {
   using Key = std::conditional_t<sizeof(Id) == 2, uint32_t, uint64_t>;
   static constexpr int id_bits = 8 * sizeof(Id);
   static Key of(Id left, Id right) { return static_cast<Key>(left) << id_bits | right; }
   static Id left(Key key) { return static_cast<Id>(key >> id_bits); }
   static Id right(Key key) { return static_cast<Id>(key); }
-  static uint64_t hash(Key key) { return key * 0x9E3779B97F4A7C15u; } // the high bits are the good ones
+  static uint64_t hash(Key key) { return key * 0x9E3779B97F4A7C15u; } // the high bits are well mixed
 };
 
-// How many pairs, with how many places together, have counts of the same highest three bits.
+// Number of pairs, and of their offsets, by the highest three bits of the count.
 class CountHistogram {
 public:
   void add(uint64_t count, uint64_t places) {
     pairs_[group(count)]++;
     places_[group(count)] += places;
   }
-  // The lowest count that at most so many pairs with at most so many places reach.
+  // Return the lowest count reached by at most most_pairs pairs with at most most_places offsets.
   uint64_t reached_by(uint64_t most_pairs, uint64_t most_places) const {
     uint64_t pairs = 0, places = 0;
     size_t at = pairs_.size();
@@ -47,7 +46,7 @@ public:
     }
     return lowest_of(at);
   }
-  // A count that at least one pair reaches.
+  // Return a count that at least one pair reaches.
   uint64_t reached_by_some() const {
     size_t at = pairs_.size() - 1;
     while (at > 1 && pairs_[at] == 0)
@@ -78,16 +77,16 @@ public:
     Place places;   // not weighted
   };
 
-  // The limit is asked before the table grows; it must outlive this.
+  // The limit is checked before the table grows and must outlive this object.
   explicit TrackedPairs(const MemoryLimit &limit) : limit_(&limit) { clear(); }
 
-  size_t size() const { return used_; } // those that are gone included, until they are cleared away
+  size_t size() const { return used_; } // including removed pairs until they are cleared
   void prefetch(Key key) const { __builtin_prefetch(cells_ + home(key), 1); }
   Pair *find(Key key) {
     Pair &cell = cell_of(key);
     return cell.key == 0 ? nullptr : &cell;
   }
-  // The pair, with a count and places of 0 if it is new.
+  // Return the pair, with a count and places of 0 if it is new.
   Pair &find_or_add(Key key) {
     Pair *cell = &cell_of(key);
     if (cell->key != 0)
@@ -105,7 +104,7 @@ public:
       if (cells_[i].count != 0)
         visit(cells_[i]);
   }
-  // Forgets the others.
+  // Forget the other pairs.
   template <class Wanted> void keep(Wanted is_wanted) { rebuild(is_wanted); }
   void clear() {
     used_ = 0;
@@ -131,7 +130,7 @@ private:
     cells_ = static_cast<Pair *>(memory_.data());
     cell_count_ = cells;
   }
-  // Into half full cells: doubling costs more memory for little time.
+  // Rebuild at most half full: doubling needs more memory and saves little time.
   template <class Wanted> void rebuild(Wanted is_wanted) {
     size_t kept = 0;
     for_each([&](const Pair &pair) { kept += is_wanted(pair); });

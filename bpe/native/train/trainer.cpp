@@ -1,7 +1,7 @@
-// One merge: read the list of the pair, replace each occurrence that is still there, sum what its left and
-// right neighbours gain and lose in arrays indexed by neighbour, then do one table operation a distinct
-// neighbour and write the lists of the new pairs. A merge costs its occurrences plus its distinct neighbours,
-// never the corpus.
+// A merge reads the list of the pair, replaces each occurrence that is still there, and sums what its left
+// and right neighbours gain and lose in arrays indexed by neighbour. It then does one table operation per
+// distinct neighbour and writes the lists of the new pairs. The cost is proportional to the occurrences and
+// distinct neighbours, not to the corpus.
 #include "train/trainer.hpp"
 
 #include "train/entry_table.hpp"
@@ -16,12 +16,12 @@
 namespace bpe {
 namespace {
 
-// Fewer places cost one thread less than waking the others.
+// For fewer offsets, one thread is faster than waking the others.
 constexpr uint64_t places_for_threads = 1 << 14;
-constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below, no list is as long
+constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below this, no list is long enough
 constexpr unsigned most_threads = 64;             // each takes some megabytes
 
-// How many pairs are tracked: several times what can still be merged, so that hardly ever too many are
+// The number of tracked pairs: several times the number of remaining merges, so that pairs are hardly ever
 // forgotten.
 uint64_t max_tracked_pairs_for(uint64_t new_entries) {
   return std::max<uint64_t>(1 << 16, 8 * new_entries);
@@ -78,8 +78,8 @@ public:
       } else if (index_.has_more()) {
         slots_.compact(lengths_, team_);
         std::fill(lengths_.begin(), lengths_.end(), 1);
-        // Enough for all that is left, as pairs born on the way make up for those that fall below. Fewer
-        // need more lists, which cost more than the places that are listed in vain.
+        // Enough for all remaining merges, since new pairs replace those that fall below. With fewer, more
+        // listing passes are needed, which cost more than offsets that are listed and never used.
         list((options_.new_entries - merges_.size()) * 2);
       } else {
         break;
@@ -101,7 +101,7 @@ private:
                                            const TrainingOptions &options, ThreadTeam &team) {
     if (pretokens.ids)
       return {plan, [&](uint64_t at) { return static_cast<Id>(pretokens.ids[at] + 1); }, team};
-    std::array<Id, 256> id_of_byte{}; // 0 for bytes that no pretoken has
+    std::array<Id, 256> id_of_byte{}; // 0 for bytes that no pretoken contains
     for (size_t i = 0; i < options.first_entries.size(); i++)
       if (const std::string &entry = options.first_entries[i]; entry.size() == 1)
         id_of_byte[static_cast<uint8_t>(entry[0])] = static_cast<Id>(i + 1);
@@ -168,8 +168,8 @@ private:
     index_.lists_written();
   }
 
-  // Room for the occurrences of a merge, with places for each part as many as it can have: occurrences of a
-  // pair share no slots. All of it is mapped, as what one merge leaves unwritten another one writes.
+  // Make room for the occurrences of a merge, with the maximum number of offsets for each part: occurrences
+  // of a pair share no slots. All of it is mapped, since a later merge may write the rest.
   void make_room(const Place *list) {
     const auto most_of = [&](size_t part) -> uint64_t {
       const size_t start = cuts_[part], stop = cuts_[part + 1];
@@ -192,24 +192,24 @@ private:
     }
   }
 
-  // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
-  // see the same slots.
+  // Return where the part of a thread starts in the list: at the first offset of a pretoken, so that no two
+  // threads read the same slots.
   size_t cut(const Waiting &pair, unsigned thread) const {
     const Place *list = index_.arena() + pair.list_start;
     size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
     if (at == 0 || at == pair.list_size)
       return at;
-    // One walk to its end: a pretoken may be of megabytes and hold all the places.
+    // Find its end only once: a pretoken may have megabytes and contain all offsets.
     const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
     return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
   }
 
-  // Takes the counts of the pairs that are gone and adds the new pairs; true if one of them has a list to
-  // write.
+  // Subtract the counts of the replaced pairs and add the new pairs. Returns true if any of them has a list
+  // to write.
   //
-  // In "abab" the first occurrence sees a as its right neighbour, which the second then takes away: its left
-  // neighbour is the merged entry. So (merged, a) was counted once too often for each such place, and the
-  // pair (b, a) between the two is already taken off as a right neighbour.
+  // In "abab", the first occurrence has a as its right neighbour, which the second occurrence then replaces:
+  // its left neighbour is the merged entry. So (merged, a) was counted once too often for each such offset,
+  // and the pair (b, a) between the two was already subtracted as a right neighbour.
   bool add_pairs(const Waiting &pair, Id a, Id b, Id merged) {
     Side &left_side = parts_[0].left, &right_side = parts_[0].right;
     for (Id left : left_side.touched) {
@@ -243,7 +243,7 @@ private:
       if (right == MergeSlots<Id, Place>::separator)
         continue;
       index_.subtract(Keys::of(b, right), neighbour.count, neighbour.places);
-      const bool taken = right == a; // some of them
+      const bool taken = right == a; // some of these occurrences were replaced
       add(merged, right, neighbour, neighbour.count - (taken ? parts_[0].after_merged : 0),
           neighbour.places - (taken ? parts_[0].after_merged_places : 0));
     }
@@ -255,12 +255,12 @@ private:
   EntryTable<Id> entries_;
   Index index_;
   Ticker ticker_;
-  std::vector<Place> lengths_; // the slots of each id since the last compact()
+  std::vector<Place> lengths_; // number of slots per ID since the last compact()
   std::vector<Merge> merges_;
   ThreadTeam &team_;
-  std::vector<size_t> cuts_;                            // of the list of a merge, one part a thread
+  std::vector<size_t> cuts_;                            // of the list of a merge, one part per thread
   PageMemory occurrences_{0, PageMemory::Pages::small}; // of a merge
-  std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
+  std::vector<Part> parts_; // one per thread; a merge with few offsets uses only the first
 };
 
 } // namespace
@@ -275,11 +275,11 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   if (options.new_entries > (uint64_t{1} << 31) - first_entries)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
                                 "; ids must stay below 2^31");
-  // The ids of 16 bits must leave room for the separator and `dead`; a merge takes a slot, so `slots` bounds
+  // IDs of 16 bits must leave room for the separator and `dead`. A merge takes a slot, so `slots` bounds
   // both.
   uint64_t ids = 1 + first_entries + std::min(options.new_entries, slots);
   const auto train = [&]<class Id, class Place>(Id, Place) {
-    // Ids, and the run that each block of slots starts in.
+    // IDs, and the run in which each block of slots starts.
     options.limit.expect(slots * sizeof(Id) + slots / 16 + (uint64_t{team.size()} << 20));
     return Trainer<Id, Place>(plan, pretokens, options, progress, team).run();
   };
