@@ -1,5 +1,5 @@
-// Arguments of any module checked and viewed: bytes-like objects, sequences, rows of a buffer; and vectors
-// handed over as arrays.
+// Checked views of arguments for any module (bytes-like objects, sequences, rows of a buffer), and vectors
+// returned as arrays.
 #pragma once
 
 #include "bindings/stable_abi.hpp"
@@ -20,8 +20,8 @@ namespace bpe::python {
 
 namespace nb = nanobind;
 
-// The items of a sequence, as an argument. nanobind's caster of vectors must not throw, so where memory is
-// short it ends the program; this one raises MemoryError.
+// The items of a sequence argument. nanobind's caster of vectors must not throw, so it ends the process when
+// memory runs out. This one raises MemoryError.
 template <class T> struct Items {
   std::vector<T> values;
   size_t size() const { return values.size(); }
@@ -30,8 +30,8 @@ template <class T> struct Items {
   const T &operator[](size_t i) const { return values[i]; }
 };
 
-// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python
-// does.
+// A contiguous view of a bytes-like object, valid during its lifetime. Raises TypeError or BufferError like
+// Python.
 class BufferView {
 public:
   explicit BufferView(nb::handle object) {
@@ -48,7 +48,7 @@ private:
   Py_buffer view_;
 };
 
-// A numpy array that takes over the vector's memory.
+// Return a numpy array that takes over the memory of the vector.
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vector<T> &&values) {
   auto owner = std::make_unique<std::vector<T>>(std::move(values));
   T *data = owner->data();
@@ -60,7 +60,8 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vecto
 
 using RowOffsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The rows that offsets cut a buffer of so many units into; they must ascend and stay within it.
+// Return the number of rows that the offsets make of a buffer of `size` units. Offsets must ascend and stay
+// within it.
 inline size_t row_count(size_t size, const char *unit, const RowOffsets &offsets) {
   if (offsets.size() == 0)
     throw std::invalid_argument("offsets is empty; it has a number more than there are rows");
@@ -104,7 +105,7 @@ template <class T> struct nanobind::detail::type_caster<bpe::python::Items<T>> {
   }
 };
 
-// As nanobind's caster of optional values, which must not throw either.
+// Like nanobind's caster of optional values, which must not throw either.
 template <class T> struct nanobind::detail::type_caster<std::optional<bpe::python::Items<T>>> {
   NB_TYPE_CASTER(std::optional<bpe::python::Items<T>>,
                  optional_name(make_caster<bpe::python::Items<T>>::Name))

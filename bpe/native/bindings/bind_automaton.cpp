@@ -1,4 +1,4 @@
-// The tables of a pre-tokenizer, for Python.
+// Python bindings of the tables of a pre-tokenizer.
 #include "bindings/bindings.hpp"
 #include "pretokenize/automaton.hpp"
 #include "pretokenize/later_phases.hpp"
@@ -19,7 +19,7 @@ using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
 using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
 using Rows = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig>;
 using RowNumbers = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig>;
-// Rows, the number of the row of each class and state, what is settled by state, the end's right context.
+// Rows, the row index per class and state, settled right contexts by state, the right context at the end.
 using Back = std::tuple<Rows, RowNumbers, Pages, unsigned>;
 using Start = std::tuple<unsigned, unsigned, bool>;
 using Due = std::pair<std::vector<Start>, std::vector<std::pair<unsigned, Start>>>;
@@ -102,8 +102,7 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   return made;
 }
 
-// The same with later phases: (change or None, automaton) each. stays: the bytes of pieces that are left as
-// they are.
+// The same with later phases: (change or None, automaton) each. stays: bytes that form a piece unchanged.
 std::shared_ptr<Automaton> followed_by(const Automaton &first, const Items<nb::tuple> &phases,
                                        bool from_alphabet, bool asks_for_input, nb::bytes stays) {
   auto later = std::make_shared<LaterPhases>();
@@ -119,7 +118,7 @@ std::shared_ptr<Automaton> followed_by(const Automaton &first, const Items<nb::t
   return made;
 }
 
-// What becomes of one text: the pretokens end to end, and their ends.
+// Return the pretokens of one text, concatenated, and their ends.
 nb::tuple pretokens(const Automaton &automaton, nb::object buffer) {
   const BufferView text(buffer);
   require_utf8(text);

@@ -1,4 +1,4 @@
-// Ids back to bytes and texts, for Python: the part of a TokenizerCore that decodes.
+// Python bindings for decoding IDs to bytes and texts, as methods of TokenizerCore.
 #include "bindings/tokenizer_core.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::vector<int64_t> ids_from(nb::handle ids) {
       return copy(int32_t()), out;
     if (array.dtype() == nb::dtype<int64_t>())
       return copy(int64_t()), out;
-    out.clear(); // any other: item by item
+    out.clear(); // other types: item by item
   }
   const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
   if (!items.is_valid())
@@ -48,12 +48,12 @@ std::vector<int64_t> ids_from(nb::handle ids) {
   const tokenmill::python::FastItems fast(items.ptr());
   out.reserve(static_cast<size_t>(fast.size()));
   for (Py_ssize_t i = 0; i < fast.size();
-       ++i) // an item's __index__ may change a list: its size is asked for anew
+       ++i) // __index__ of an item may change a list, so read its size each time
     out.push_back(id_of_item(fast[i], i));
   return out;
 }
 
-// Fewer ids than these keep the GIL, as short texts do.
+// Below this number of IDs, keep the GIL, as for short texts.
 constexpr size_t gil_release_ids = 2048;
 
 nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids) {
@@ -76,7 +76,7 @@ nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids
   return out;
 }
 
-// `room` is used again and again by calls one after the other.
+// `room` is reused by successive calls.
 nb::object text_from(const TokenizerCore &core, const int64_t *ids, size_t count, const char *errors,
                      std::vector<char> &room) {
   if (core.text_decoder) {

@@ -1,4 +1,4 @@
-// Vocabularies and encoding, for Python.
+// Python bindings of vocabularies and encoding.
 #include "bindings/id_lists.hpp"
 #include "bindings/tokenizer_core.hpp"
 #include "encode/cut_into_pieces.hpp"
@@ -37,7 +37,7 @@ std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object
   return out;
 }
 
-// A dict of an encoder's entries; bytes objects of their own.
+// Return a dict of an encoder's entries, with new bytes objects.
 nb::dict entries_of(const TokenizerCore &core) {
   const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
   nb::dict out;
@@ -48,7 +48,7 @@ nb::dict entries_of(const TokenizerCore &core) {
   return out;
 }
 
-// uint32[2 * m], the ids of left and right of each merge.
+// Return uint32[2 * m], the left and right ID of each merge.
 std::vector<uint32_t> merge_ids_of(const TokenizerCore &core) {
   const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
   std::vector<uint32_t> ids = bpe::listed_merges(vocabulary);
@@ -57,7 +57,7 @@ std::vector<uint32_t> merge_ids_of(const TokenizerCore &core) {
   return ids;
 }
 
-// Of text that is handed over in pieces: long against a call, short against a vocabulary.
+// Size of the pieces of returned text: large compared to a call, small compared to a vocabulary.
 constexpr size_t piece_bytes = size_t{1} << 20;
 
 nb::list encode(const TokenizerCore &core, nb::handle text, nb::handle special) {
@@ -83,7 +83,7 @@ bpe::TokenBuffer lent_tokens(const LentTokens &out, size_t text_bytes) {
   return {out.data(), out.size()};
 }
 
-// The ids in the lent memory, if they are there.
+// Return the IDs, in the caller's memory if they were written there.
 std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows, std::optional<LentTokens> out = {}) {
   TokenArray tokens = rows.tokens.lent() ? TokenArray(rows.tokens.data(), {rows.tokens.size()}, out->cast())
                                          : owned_tokens(std::move(rows.tokens));
@@ -97,7 +97,7 @@ bpe::EncodedRows encode_pretokens(const TokenizerCore &core, nb::object buffer, 
   return core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size(), as_rows);
 }
 
-// A writer of text in pieces, as an iterator of bytes.
+// Bind a writer of text in pieces as an iterator of bytes.
 template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
   nb::class_<Writer>(m, name)
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
@@ -322,7 +322,7 @@ void bind_encoder(nb::module_ &m) {
           [](const TokenizerCore &core, nb::object texts, int64_t threads, nb::handle special) {
             const bpe::AddedTokens &tokens = tokens_to_find(core, special);
             const size_t thread_limit = thread_count(threads);
-            // A tuple of our own: nobody can take the strings away while the GIL is released.
+            // A private tuple, so that no other thread can remove the strings while the GIL is released.
             const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
             if (!items.is_valid())
               throw nb::python_error();

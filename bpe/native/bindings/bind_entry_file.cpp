@@ -1,4 +1,4 @@
-// Tokenizer files read by the core, for Python.
+// Python bindings of tokenizer files.
 #include "bindings/tokenizer_core.hpp"
 #include "vocabulary/entry_file.hpp"
 

@@ -1,4 +1,4 @@
-// Normalizers, for Python.
+// Python bindings of normalizers.
 #include "bindings/bindings.hpp"
 #include "normalize/normalizer.hpp"
 

@@ -1,4 +1,4 @@
-// SIMD variants, for Python.
+// Python bindings of SIMD variants.
 #include "bindings/bindings.hpp"
 #include "simd/simd_variants.hpp"
 

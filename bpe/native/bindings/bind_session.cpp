@@ -1,4 +1,4 @@
-// The incremental encoder, for Python.
+// Python bindings of the incremental encoder.
 #include "bindings/tokenizer_core.hpp"
 #include "encode/incremental_encoder.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 using bpe::IncrementalEncoder;
 
-// The IDs, or None if there are none.
+// Return the IDs, or None if there are none.
 nb::object ids_or_none(bpe::TokenBuffer &&ids) {
   return ids.size() == 0 ? nb::none() : nb::cast(owned_tokens(std::move(ids)));
 }

@@ -1,4 +1,4 @@
-// Counting pretokens and training, for Python.
+// Python bindings for counting pretokens and training.
 #include "bindings/bindings.hpp"
 #include "train/letters.hpp"
 #include "train/pretoken_counts.hpp"
@@ -17,7 +17,7 @@ using Int32Array = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::dev
 
 using IdArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Checks that ends ascend and cover the symbols, and that each pretoken has a count.
+// Check that ends ascend and cover the symbols, and that each pretoken has a count.
 void check_ends(uint64_t symbols, const Uint64Array &ends, const Uint64Array &counts) {
   if (ends.shape(0) != counts.shape(0))
     throw std::invalid_argument("there are " + std::to_string(ends.shape(0)) + " ends but " +
@@ -242,7 +242,7 @@ void bind_training(nb::module_ &m) {
           check_bytes_once(options.first_entries);
           view = pretoken_view(bytes.emplace(pretokens), ends, counts);
         }
-        // Called without a progress too, so that Ctrl-C is seen.
+        // Called even without a progress callback, so that Ctrl-C works.
         const bpe::TrainingProgress report = [&](uint64_t entries) {
           nb::gil_scoped_acquire locked;
           if (PyErr_CheckSignals() != 0)

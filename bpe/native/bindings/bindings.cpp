@@ -1,10 +1,10 @@
-// The module that Python loads; each bind_*.cpp has a part of it.
+// The Python extension module. Each bind_*.cpp adds a part of it.
 #include "bindings/bindings.hpp"
 
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core of bpe; see bpe/_core.pyi.";
   m.attr("__version__") = TOKENMILL_VERSION;
-  nanobind::set_leak_warnings(false); // what Python keeps for the whole run lives until the process ends
+  nanobind::set_leak_warnings(false); // objects that Python keeps until exit are not leaks
   bpe::python::bind_automaton(m);
   bpe::python::bind_pretokenize(m);
   bpe::python::bind_normalizer(m);

@@ -1,6 +1,6 @@
-// What the bindings of bpe share: tokens and text checked and viewed, results handed over. The bind_*.cpp
-// files and bindings.cpp are the only ones that know Python; bpe/_core.pyi says what each call takes and
-// gives.
+// Helpers shared by the bindings of bpe: checked views of tokens and text, and conversion of results. Only
+// the bind_*.cpp files and bindings.cpp depend on Python; bpe/_core.pyi documents the arguments and results
+// of each call.
 #pragma once
 
 #include "bindings/arguments.hpp"
@@ -32,8 +32,8 @@ namespace bpe::python {
 
 namespace nb = nanobind;
 
-// An argument, nullptr for None, for as long as it is used. nanobind's own caster of shared pointers must not
-// throw, so it ends the process where there is no memory.
+// Share ownership of an argument, nullptr for None. nanobind's caster of shared pointers must not throw, so
+// it ends the process when memory runs out.
 template <class T> std::shared_ptr<const T> shared(const T *argument) {
   if (argument == nullptr)
     return nullptr;
@@ -46,19 +46,19 @@ template <class T> std::shared_ptr<const T> shared(const T *argument) {
           }};
 }
 
-// Each puts its calls and classes into the module.
+// Each adds its functions and classes to the module.
 void bind_pretokenize(nb::module_ &m);
-void bind_automaton(nb::module_ &m); // before all that take one
+void bind_automaton(nb::module_ &m); // before all that take an automaton
 void bind_normalizer(nb::module_ &m);
 void bind_encoder(nb::module_ &m);
 void bind_session(nb::module_ &m);    // after bind_encoder
-void bind_entry_file(nb::module_ &m); // after bind_encoder: it makes encoders
+void bind_entry_file(nb::module_ &m); // after bind_encoder: it creates encoders
 void bind_training(nb::module_ &m);
 
-// Steps of a normalizer: (kind, first, second) each, as `bpe.normalizers` lists them.
+// Steps of a normalizer as (kind, first, second), as listed by `bpe.normalizers`.
 std::vector<bpe::Normalizer::Kind> steps_from(const Items<nb::tuple> &steps);
 
-// The same of `size` values at the start of the memory.
+// The same for `size` values at the start of the memory.
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(bpe::PageMemory &&memory, size_t size) {
   auto owner = std::make_unique<bpe::PageMemory>(std::move(memory));
   void *const data = owner->data();
@@ -89,7 +89,7 @@ inline std::string_view view_of(const BufferView &buffer) {
   return {reinterpret_cast<const char *>(buffer.data()), buffer.size()};
 }
 
-// Valid while the object lives. TypeError names what was given instead.
+// Valid during the lifetime of the object. Raises TypeError with the actual type.
 inline std::string_view view_of_bytes(nb::handle object, const char *what) {
   if (!PyBytes_Check(object.ptr()))
     throw nb::type_error(
@@ -120,7 +120,7 @@ inline uint32_t id_from(nb::handle object, const char *what) {
   return static_cast<uint32_t>(value);
 }
 
-// None where the core says -1.
+// Return None for -1.
 inline nb::object optional_int(int64_t value) {
   return value < 0 ? nb::none() : nb::object(nb::int_(value));
 }
@@ -131,7 +131,7 @@ inline size_t thread_count(int64_t threads) {
   return static_cast<size_t>(threads);
 }
 
-// AddedTokens, or a dict of bytes and ids for those that are found by their bytes alone.
+// AddedTokens, or a dict of bytes and IDs for tokens that are found by their bytes alone.
 inline bpe::AddedTokens added_tokens_from(nb::handle special_tokens) {
   if (nb::isinstance<bpe::AddedTokens>(special_tokens))
     return *nb::inst_ptr<bpe::AddedTokens>(special_tokens);

@@ -13,7 +13,7 @@ std::vector<PyObject *> &kept_ints() {
   return kept;
 }
 
-// A new reference to the int.
+// Return a new reference to the int.
 PyObject *int_of(std::vector<PyObject *> &kept, uint32_t id) {
   if (id >= most_kept)
     return PyLong_FromUnsignedLong(id);
@@ -31,7 +31,7 @@ nb::list id_list(const uint32_t *ids, size_t size) {
   if (!out.is_valid())
     throw nb::python_error();
   std::vector<PyObject *> &kept = kept_ints();
-  constexpr size_t ahead = 8; // the objects lie all over the memory
+  constexpr size_t ahead = 8; // prefetch distance, since the objects are scattered in memory
   for (size_t i = 0; i < size; ++i) {
     if (i + ahead < size && ids[i + ahead] < most_kept)
       prefetch_to_write(kept[ids[i + ahead]]);

@@ -1,14 +1,14 @@
-// Lists of ids, for Python.
+// Lists of IDs for Python.
 //
-// An int below 2^18 is made once and kept for the process: an id in a list then costs a reference, where an
-// object of its own would cost more than the encoding of the text did. With the GIL held.
+// Ints below 2^18 are created once and kept for the process. An ID in a list then costs a reference, while a
+// new object would cost more than encoding the text. Requires the GIL.
 #pragma once
 
 #include "bindings/bindings.hpp"
 
 namespace bpe::python {
 
-// A list of these ids. Throws python_error where there is no memory.
+// Return a list of these IDs. Throws python_error if memory runs out.
 nb::list id_list(const uint32_t *ids, size_t size);
 
 } // namespace bpe::python

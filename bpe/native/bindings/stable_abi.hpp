@@ -1,5 +1,5 @@
-// Sequences and bytes by the calls that the stable ABI has: it lacks CPython's macros, which look into the
-// objects.
+// Access to sequences and bytes with functions of the stable ABI, which lacks CPython's macros that read the
+// objects directly.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,7 @@ namespace tokenmill::python {
 
 #if defined(Py_LIMITED_API)
 
-// What PySequence_Fast gave, a list or a tuple.
+// The result of PySequence_Fast, a list or a tuple.
 class FastItems {
 public:
   explicit FastItems(PyObject *items)

@@ -7,8 +7,8 @@
 
 namespace bpe::python {
 
-// (replaced, stripped, strip_count, special tokens): `bpe.decoders.CoreRule`, and the texts that decoders see
-// of special tokens.
+// (replaced, stripped, strip_count, special tokens): `bpe.decoders.CoreRule`, and the texts of special tokens
+// for decoders.
 using TextDecodingTuple =
     std::tuple<std::vector<std::pair<nb::bytes, nb::bytes>>, nb::bytes, size_t, nb::dict>;
 
@@ -18,22 +18,22 @@ struct DecoderOfText {
 };
 std::optional<DecoderOfText> decoder_of_text_from(const std::optional<TextDecodingTuple> &decoding);
 
-// An encoder with the decoder for its vocabulary; immutable.
+// An encoder with the decoder for its vocabulary. Immutable.
 struct TokenizerCore {
   const bpe::Encoder encoder;
   const bpe::Decoder decoder;
-  std::optional<bpe::TextDecoder> text_decoder; // replaces `decoder` for entries that are text
+  std::optional<bpe::TextDecoder> text_decoder; // used instead of `decoder` for text entries
 
   TokenizerCore(bpe::Vocabulary vocabulary, bpe::FileComponents components, bool ignore_merges,
                 size_t cache_bytes, const std::optional<DecoderOfText> &text_decoder = {});
   TokenizerCore(const TokenizerCore &) = delete;
 };
 
-// A call on less text than this keeps the GIL: releasing it may cost a time slice of a waiting thread, many
-// times what so little text takes.
+// Calls on less text keep the GIL: releasing it may cost a time slice of a waiting thread, far more than
+// encoding so little text.
 inline constexpr size_t gil_release_bytes = 4096;
 
-// The added tokens to recognize. special: True for all of the core's, False for none, or AddedTokens.
+// Return the added tokens to recognize. special: True for all, False for none, or AddedTokens.
 inline const bpe::AddedTokens &tokens_to_find(const TokenizerCore &core, nb::handle special) {
   static const bpe::AddedTokens none;
   if (nb::isinstance<bpe::AddedTokens>(special))
@@ -41,6 +41,6 @@ inline const bpe::AddedTokens &tokens_to_find(const TokenizerCore &core, nb::han
   return nb::cast<bool>(special) ? core.encoder.components().added_tokens : none;
 }
 
-void bind_decoding(nb::class_<TokenizerCore> &encoder); // the calls that decode
+void bind_decoding(nb::class_<TokenizerCore> &encoder); // the methods that decode
 
 } // namespace bpe::python
