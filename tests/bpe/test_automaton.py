@@ -322,7 +322,7 @@ def bad_tables(tables: Tables, back: Tables) -> dict[str, list[Tables]]:
     def with_end(start: Start) -> Tables:
         return replace(tables, at_end=((start,), *tables.at_end[1:]))
 
-    first, behind = tables.group_ends[2:]  # of the states in which no group is pending
+    first, behind = tables.group_ends[2:]  # for states without a pending group
     assert behind < len(tables.at_end)
     long_group = (tables.group_ends[3] + 1, *tables.group_ends[1:])
     return {

@@ -46,7 +46,7 @@ def test_the_command_writes_a_page(here: Path, capfd: pytest.CaptureFixture[str]
     assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttpRequest|WebSocket", page)
     policy = re.search(r'content="(default-src[^"]*)"', page)
     assert policy
-    assert "connect-src" not in policy[1]  # by default-src 'none'
+    assert "connect-src" not in policy[1]  # covered by default-src 'none'
     assert policy[1].count("'sha256-") == page.count("<script>") == 4
     assert main(["compare", "a.json", "b.json", "-o", "-"]) == 0
     assert capfd.readouterr().out.startswith("<!doctype html>")

@@ -390,9 +390,8 @@ def test_invalid_text_is_named_where_the_core_does_not_look(listed, options):
 def test_each_row_of_encode_ragged_must_be_text(listed, text, offsets, message):
     with pytest.raises(InvalidText, match=message):
         listed().encode_ragged(text, offsets)
-    assert (
-        len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
-    )  # of the rows only
+    # Only the rows are checked.
+    assert len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
 
 
 def test_allowed_special_as_a_list_was_searched_once_per_token(listed):

@@ -1,4 +1,4 @@
-"""Which file of a folder is the tokenizer."""
+"""Select the tokenizer file of a folder."""
 
 from __future__ import annotations
 

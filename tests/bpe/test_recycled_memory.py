@@ -73,13 +73,13 @@ encoder = _core.TokenizerCore({i: bytes([i]) for i in range(256)}, [], {}, named
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + (900 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-for mebibytes in (12, 10, 9, 250):  # of ids; the last takes the memory of the first
+for mebibytes in (12, 10, 9, 250):  # sizes of ID arrays; the last one evicts the others
     encoder.encode_documents(b"abcdefg " * (mebibytes << 15), b"\\0", 1)
 print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process took")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_several_go_at_once_where_too_much_is_kept() -> None:
     """Evict each block once: evicting the same one repeatedly frees nothing, and the list grows without bound."""
     command = [sys.executable, "-c", GIVEN_BACK]

@@ -233,7 +233,7 @@ def test_long_documents_were_cut_where_merges_reach(name: str) -> None:
 @pytest.mark.parametrize("text", ["the lower 9Z widest мир\n", "<s>"])
 def test_memory_of_a_long_document_is_bounded(name: str, text: str) -> None:
     if text == "<s>" and name in ("llama", "mistral", "metaspace"):
-        pytest.skip("where a text gets a prefix it is not cut after a special token")
+        pytest.skip("a text that gets a prefix is not cut after a special token")
     pieces = (text.encode() * 100 for _ in range(300))
     sizes = [len(part) for part in both(name)[0].encode_blocks(pieces, "all", 10_000)]
     assert len(sizes) >= 300 * 100 * len(text.encode()) // 20_000

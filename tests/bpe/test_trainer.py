@@ -255,7 +255,7 @@ def test_the_highest_count_is_trained_with() -> None:
     assert pair_counts.tolist() == [2]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process takes")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_memory_for_pair_counts_is_reserved_first() -> None:
     """If no pair is frequent, no other allocation would detect the excess."""
     ids = np.random.default_rng(1).integers(0, 512, 1 << 20).astype(np.uint32)

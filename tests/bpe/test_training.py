@@ -191,7 +191,7 @@ def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -
         )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say what the process takes")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_entries_that_the_memory_does_not_hold_are_refused_before_they_are_made() -> None:
     merges = np.array([[97, 97], *([number, number] for number in range(256, 277))], np.uint32)
 

@@ -56,7 +56,7 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
         "with unreachable characters": ["\u2030", "\u2031", "雪山", *LETTERS],
     }.get(kind, [])
     ids = dict(enumerate(entries))
-    if kind == "with large ids":  # of character pairs: the table of characters stores 21 bits
+    if kind == "with large ids":  # for character pairs; the table of characters stores 21 bits
         pairs = [entry for entry in entries if len(entry) == 6 and len(entry.decode(errors="ignore")) == 2]
         assert len(pairs) > 3
         ids = dict(enumerate(entry for entry in entries if entry not in pairs))

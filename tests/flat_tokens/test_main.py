@@ -211,7 +211,7 @@ def test_a_closed_pipe_is_quiet(make_dataset: Any) -> None:
 
 def test_full_stdout_is_reported(make_dataset: Any) -> None:
     if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full here")
+        pytest.skip("/dev/full is missing")
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         result = subprocess.run(
             [sys.executable, "-m", "flat_tokens", "info", str(make_dataset())],

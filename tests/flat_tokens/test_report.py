@@ -124,7 +124,7 @@ def test_a_large_dataset_is_sampled_and_the_page_says_so(
 
 def test_an_empty_split_has_no_highest_bar(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     text = Parsed(report_html(with_entries([b"a", b"b"], [[0, 1]]))).text
-    assert text.count("the highest bar is") == 2  # of lengths and of bytes, for train only
+    assert text.count("the highest bar is") == 2  # charts of lengths and bytes, for train only
 
 
 def test_special_tokens_have_no_bytes_of_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:

@@ -13,7 +13,7 @@ from flat_tokens.storage.token_matches import BLOCK_TOKENS, MAX_DISTANCE, TABLE_
 from flat_tokens.storage.zstd_frames import last_bytes
 
 GROUP_PLACES = 64
-_ROTATIONS = {2: (0, 15), 3: (0, 12, 23)}  # of the tokens of a key, by their count
+_ROTATIONS = {2: (0, 15), 3: (0, 12, 23)}  # rotation of each token of a key, by key size
 _FACTOR = 0x9E3779B1
 _MASK = 2**32 - 1
 Uint32 = npt.NDArray[np.uint32]

@@ -130,9 +130,8 @@ def test_block_masks(count: int, block_size: int) -> None:
             (part, full), (other_part, other_full) = blocks(mask, row, query), blocks(expected, row, query)
             assert part | full == other_part | other_full
             assert not part & full
-            assert other_full - full <= (
-                {query} if block_size == 1 else set()
-            )  # of one token, where the diagonal is full
+            # Blocks of one token have a full diagonal.
+            assert other_full - full <= ({query} if block_size == 1 else set())
             assert full <= other_full
     at = torch.arange(count)
     for row in range(4):

@@ -122,7 +122,7 @@ def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) 
         dataset.load_state_dict(loader.state_at(step))
         batches = DataLoader(dataset, None, num_workers=workers)
         assert run(batches) == want[first : steps if step < steps else 2 * steps]
-    for taken in (0, 1, steps - 1, steps):  # of the second epoch, by a pass over it
+    for taken in (0, 1, steps - 1, steps):  # batches taken from a pass over the second epoch
         second = stateful.StatefulDataLoader(
             BatchDataset(loader, steps), batch_size=None, num_workers=workers
         )
@@ -212,7 +212,8 @@ def test_stateful_dataloader(train: Any) -> None:
         dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
         return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
 
-    for workers, taken in itertools.product((0, 2), (0, 1, 5)):  # of two workers, one or both made none yet
+    # With two workers, one or both have made no batch yet.
+    for workers, taken in itertools.product((0, 2), (0, 1, 5)):
         first = loader(workers)
         batches = iter(first)
         for _ in range(taken):

@@ -80,7 +80,7 @@ def make_folder(rng: random.Random, folder: Path) -> Path:
     """Return a working folder with some files changed."""
     expected()
     folders = {stage: sound(stage, 0) for stage in STAGES}
-    others = {stage: sound(stage, 1) for stage in STAGES}  # of another run
+    others = {stage: sound(stage, 1) for stage in STAGES}  # from another run
     stage = rng.choice(STAGES)
     files = dict(folders[stage])
     for _ in range(rng.choice([1, 1, 2, 4])):

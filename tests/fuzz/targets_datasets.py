@@ -226,7 +226,7 @@ def make_chunk(rng: random.Random, _: Path) -> bytes:
     if rng.random() < 0.2:
         chain = change_value(rng, chain)
     payload = change_bytes(rng, payload) if rng.random() < 0.95 else _bomb_start(rng)
-    if rng.random() < 0.2 and compressor is not None:  # of another codec
+    if rng.random() < 0.2 and compressor is not None:  # for another codec
         other = rng.choice(_CHAINS)[1]
         payload = CodecChain.of([], other, False).encode(_VALUES)
     return json.dumps(chain).encode() + b"\n" + payload

@@ -61,7 +61,7 @@ def test_a_charsmap_key_that_ends_within_a_character() -> None:
 
     whole = build({"\u4e2d": "m", "abc": "A"})
     units = np.frombuffer(whole[4 : 4 + int.from_bytes(whole[:4], "little")], np.uint32).copy()
-    first = np.flatnonzero(units & 0x800000FF == 0xE4)[0]  # of the three bytes; turned into a separate key
+    first = np.flatnonzero(units & 0x800000FF == 0xE4)[0]  # lead byte of the three; now a separate key
     second = int(first) ^ (int(units[first]) >> 10 << ((int(units[first]) & 1 << 9) >> 6))
     units[first] |= 1 << 8
     units[second] = 1 << 31
