@@ -77,8 +77,7 @@ public:
   }
 
 private:
-  // Number of IDs to map ahead, 64 pages per call, in a third of the time of one fault per
-  // page.
+  // Number of IDs to map ahead, 64 pages per call: a third of the time of one fault per page.
   static constexpr size_t ready_ahead = size_t{64} << 10;
 
   // Not inlined into loops, since calls are rare.

@@ -1,12 +1,12 @@
 // Merge one pretoken of up to 4 KiB: all pairs of the lowest rank at once, including whole runs of a symbol.
 //
-// Offsets count bytes, and the offset of its first byte identifies a node. A node is a symbol,
-// or a run of equal symbols followed by a node with one more of them. `ranks` therefore has one rank per
-// node, for the pair of its symbol and the next node's. A round finds the lowest rank from the minimum of
-// each group of 64 offsets and merges all pairs of that rank from left to right. This equals the order
-// "lowest rank, leftmost first" unless a merge makes a pair of a lower rank possible, as in vocabularies with
-// ranks that do not grow with their merges. In that case the round ends at once. A merge cannot create
-// another pair of the same rank, since new pairs contain the new symbol.
+// Offsets count bytes, and the offset of its first byte identifies a node. A node is a symbol, or a run of
+// equal symbols followed by a node with one more of them. `ranks` therefore has one rank per node, for the
+// pair of its symbol and the next node's. A round finds the lowest rank from the minimum of each group of 64
+// offsets and merges all pairs of that rank from left to right. This equals the order "lowest rank, leftmost
+// first" unless a merge makes a pair of a lower rank possible, as in vocabularies with ranks that do not grow
+// with their merges. In that case the round ends at once. A merge cannot create another pair of the same
+// rank, since new pairs contain the new symbol.
 //
 // Runs ("-----", spaces) take a few steps whatever their length, while a heap needs one step per merge.
 //

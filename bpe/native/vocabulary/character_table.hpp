@@ -7,9 +7,8 @@
 //   Each character has two masks of 32 bits for the characters that may come before and after it, indexed by
 //   the lower five bits of their code points, so that most pairs need no look-up.
 // - An entry that contains a part of one of them: `w x | y z`, the last two bytes of one character and the
-// first
-//   two of the next, or fewer if the entry starts at x or ends at y. Few entries do this. Tables of 1,024
-//   bits for x and y, w and x, and y and z rule them out at nearly all borders in Chinese text.
+//   first two of the next, or fewer if the entry starts at x or ends at y. Few entries do this. Tables of
+//   1,024 bits for x and y, w and x, and y and z rule them out at nearly all borders in Chinese text.
 // A character between two safe borders always has the same IDs, read with one load. Two characters between
 // safe borders can only merge with each other. Unless an entry contains a part of one with the other, they
 // become one entry or stay separate, as given by the list of pairs.

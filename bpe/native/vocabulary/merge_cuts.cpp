@@ -1,6 +1,5 @@
 // 1. List the pairs of characters that a merge joins (Vocabulary::joined_characters).
-// 2. Give each character an initial class: letters, digits, other ASCII individually, and blocks beyond
-// ASCII.
+// 2. Give each character an initial class: letters, digits, each other ASCII character, other blocks.
 // 3. While there are more than max_classes, merge the two classes that add the fewest joined pairs.
 // 4. Build the automaton: the state is the row of classes that the previous character joins.
 #include "vocabulary/merge_cuts.hpp"

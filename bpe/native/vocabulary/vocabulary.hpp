@@ -3,11 +3,9 @@
 // Inside the core, an entry is a *symbol*: its index among the entries sorted by ID, starting at 0. There are
 // three merge rules:
 // - listed merges: exactly the listed pairs, ranked by their index in the list. For a pair listed twice, the
-// last
-//   index counts, as in Hugging Face tokenizers. Several pairs may make one entry.
+//   last index counts, as in Hugging Face tokenizers. Several pairs may make one entry.
 // - rank file: every two entries that concatenate to an entry, ranked by the ID of that entry. At most one
-// split of
-//   an entry can occur (see rank_file_pairs), so the table contains one pair per entry.
+//   split of an entry can occur (see rank_file_pairs), so the table contains one pair per entry.
 // - whole pretokens (the encoder calls find()): a pretoken that is an entry is emitted at once.
 // Entries that no merges make are allowed; only the last rule emits them.
 //
