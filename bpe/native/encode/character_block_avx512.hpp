@@ -11,7 +11,7 @@ namespace {
 
 struct CharacterConstants {
   alignas(64) uint8_t lanes[64]; // 48 bytes to sixteen lanes, last byte of a character lowest
-  uint64_t fields;               // bit offset of the first two IDs in an entry, one byte each
+  uint64_t fields;               // bit offset of each byte of the first two IDs in an entry
   // Order of the dwords of eight characters, from a register with the first two IDs of each and one (16 and
   // up) with the third: the first sixteen, and the last eight after the first eight of the others.
   alignas(64) uint32_t first_sixteen[16], last_sixteen[16], first_eight[16], last_eight[16];

@@ -75,7 +75,7 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
     if (of.count > batch_items / 2)
       first.offsets(of.hashes, batch_items, of.offsets); // a loop of constant length
     else
-      first.offsets(of.hashes, of.count, of.offsets); // the last batch of a short text
+      first.offsets(of.hashes, of.count, of.offsets); // a partial batch
   };
   const auto place_both = [&] {
     first = first_slots_ = cache_.first_slots();

@@ -8,7 +8,7 @@ namespace {
 
 // Copies whole registers: reads and writes up to 15 more IDs.
 inline uint32_t *copy_ids(const uint32_t *from, size_t count, uint32_t *to) {
-  std::memcpy(to, from, 16 * sizeof(uint32_t)); // always, since a branch on few IDs would be mispredicted
+  std::memcpy(to, from, 16 * sizeof(uint32_t)); // always 16: a branch on the count would be mispredicted
   for (size_t i = 16; i < count; i += 16)
     std::memcpy(to + i, from + i, 16 * sizeof(uint32_t));
   return to + count;

@@ -5,7 +5,7 @@
 // each thread its positions in the lists of the new pairs, so the lists are the same for any number of
 // threads.
 //
-// In an unnamed namespace, so the trainer is compiled as if the code were part of it.
+// In an unnamed namespace, so that the compiler optimizes it together with the trainer.
 #pragma once
 
 #include "train/merge_slots.hpp"

@@ -200,7 +200,7 @@ void CharacterTable::fill_pairs(const Vocabulary &vocabulary, Found &found) {
     if (ranks[i] == PairTable::no_rank)
       continue;
     const std::string_view entry = vocabulary.bytes(found.two[i]);
-    const uint32_t id = vocabulary.id(found.two[i]); // two characters that do not merge have their bytes
+    const uint32_t id = vocabulary.id(found.two[i]); // the product has the bytes of this entry
     has_ids_ &= id < Characters::no_id;
     found.joined.push_back({code_point(entry, 0), code_point(entry, 3),
                             Characters::apart + 1 + std::min(id, Characters::no_id - 1)});

@@ -80,7 +80,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   uint32_t fullest = 0;
   for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
     fullest = std::max(fullest, size_of(bucket));
-  std::vector<uint32_t> fuller(fullest + 2, 0); // indexed by bucket size: number of larger buckets
+  std::vector<uint32_t> fuller(fullest + 2, 0); // by size below the fullest: number of larger buckets
   for (uint32_t bucket = 0; bucket < bucket_count; ++bucket)
     ++fuller[fullest - size_of(bucket) + 1];
   std::partial_sum(fuller.begin(), fuller.end(), fuller.begin());
