@@ -161,7 +161,7 @@ def sample(root: Path, options: argparse.Namespace) -> list[Change]:
 
 
 def files(path: Path, options: argparse.Namespace) -> list[Path]:
-    """Return the sources at a path, without generated ones. In the core, only those of the variant or this machine."""
+    """Return the sources at a path, without generated ones. In the core, only sources for the variant or machine."""
     found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     suffixes = (".cpp", ".hpp") if options.native or options.variant else (".py",)
 
