@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 from splits import split
 
-from bpe.errors import BadArgument, UncoveredText
+from bpe.errors import UncoveredText
 from bpe.formats.huggingface import read
 from bpe.pretoken_counts.counting import count_pretokens
-from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.pretoken_counts.counts_facts import _pretokenizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import pretokenize
 from bpe.tokenizer import Tokenizer
@@ -119,29 +117,3 @@ def test_the_saved_file_loses_no_text(listed: Any, tmp_path: Path) -> None:
     assert again.decode(again.encode("a é 1!")) == "a é 1!"
     with pytest.raises(UncoveredText):
         pickle.loads(pickle.dumps(tokenizer)).encode("a é 1!")
-
-
-def test_counts_of_a_version_that_dropped_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A named pattern loads as today's pattern. An expression does not match today's use of the same expression."""
-    path = tmp_path / "old.counts"
-    for name, unmatched in (("gpt2", "drop"), (LETTERS, "drop")):
-        pretokenizer = Pretokenizer((split(name, unmatched),))  # type: ignore[arg-type]
-        with monkeypatch.context() as former:
-            former.setattr(
-                Pretokenizer, "to_data", lambda _, name=name: [{"expression": name, "unmatched": "drop"}]
-            )
-            count_pretokens([b"a b"], pattern=pretokenizer).save(path)
-        if name == "gpt2":
-            assert PretokenCounts.load(path).facts.pretokenizer == Pretokenizer.from_pattern("gpt2")
-            assert train([b"a b a b"], 257, pattern="gpt2", counts=[path]).merges
-        else:
-            with pytest.raises(BadArgument):
-                train([b"a b a b"], 257, pattern=LETTERS, counts=[path])
-
-
-def test_counts_of_a_version_that_cut_in_several_stages() -> None:
-    former = [{"expression": "gpt2", "unmatched": "keep"}, {"expression": LETTERS, "unmatched": "drop"}]
-    found = _pretokenizer(former)
-    assert found is not None
-    assert len(found.components) == 2
-    assert _pretokenizer(former[:1]) == Pretokenizer.from_pattern("gpt2")
