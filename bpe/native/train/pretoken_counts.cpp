@@ -242,12 +242,14 @@ void PretokenCounter::add_text(TextWindow &window, LaterPieces *later, std::stri
       done = end;
     }
   };
-  window.for_each_piece(text, size, readable, [&](size_t start, size_t stop, bool drops) {
+  // Forced inline: a call per piece takes an eighth of the counting time.
+  const auto take = [&](size_t start, size_t stop, bool drops) __attribute__((always_inline)) {
     if (stop - start > UINT32_MAX)
       throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
     if (!drops)
       add(text + start, stop - start);
-  });
+  };
+  window.for_each_piece(text, size, readable, take);
   count_them();
 }
 
