@@ -2,7 +2,8 @@
 
 A block ends only where the text may be cut whatever follows: after a special token that cannot become a longer one, or
 where the pattern allows it (`PretokenCounter.last_cut`). Text without such an offset is held until the end, up to a
-limit. Two buffers are used in turn, because fresh memory per block would cost a tenth of the counting time.
+limit. Two buffers are used in turn, because fresh memory per block would cost a tenth of the counting time. While a
+block is counted, a thread reads the next one of a file. A read of a pipe may never return, so pipes are not read ahead.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import FileIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -225,25 +227,39 @@ def text_blocks(
     buffer, other = bytearray(), bytearray()
     carry = base_bytes = 0
     at_end = False
-    while not at_end:
-        # At least as much as is held, so that text that cannot be cut is searched log n times.
-        more = max(block_bytes, carry)
-        if held_limit is not None and carry and carry + min(more, reader.left_bytes) > held_limit.bytes:
-            more = held_limit.bytes - carry
-            if more < min(block_bytes, reader.left_bytes):
-                raise held_limit.refused(reader, reader.start + base_bytes, carry)
-        buffer, stop, at_end = reader.read(buffer, carry, more)
-        tail = bytes(memoryview(buffer)[max(0, stop - 3) : stop])
-        whole = stop if at_end else stop - utf8.cut_character_bytes(tail)
-        text = memoryview(buffer)[:whole]
-        cut = whole if at_end else last_cut(text)
-        while 0 < cut < whole and text[cut] & 0xC0 == 0x80:
-            cut -= 1  # invalid UTF-8: cut before the character, so that the error names the right byte
-        carry = stop - cut
-        if cut:
-            other = _with_room(other, 0, carry)
-            other[:carry] = memoryview(buffer)[cut:stop]
-            yield Block(text[:cut], reader.start + base_bytes)
-            # A buffer that text without a cut made large is not kept.
-            buffer, other = other, buffer if len(buffer) <= 4 * block_bytes else bytearray()
-        base_bytes += cut
+    ahead: Future[tuple[bytearray, int, bool]] | None = None
+    with ThreadPoolExecutor(
+        1, "bpe reader"
+    ) as pool:  # waits for a running read, because the file is closed next
+        while not at_end:
+            if ahead is not None:
+                buffer, stop, at_end = ahead.result()
+                ahead = None
+            else:
+                # At least as much as is held, so that text that cannot be cut is searched log n times.
+                more = max(block_bytes, carry)
+                if (
+                    held_limit is not None
+                    and carry
+                    and carry + min(more, reader.left_bytes) > held_limit.bytes
+                ):
+                    more = held_limit.bytes - carry
+                    if more < min(block_bytes, reader.left_bytes):
+                        raise held_limit.refused(reader, reader.start + base_bytes, carry)
+                buffer, stop, at_end = reader.read(buffer, carry, more)
+            tail = bytes(memoryview(buffer)[max(0, stop - 3) : stop])
+            whole = stop if at_end else stop - utf8.cut_character_bytes(tail)
+            text = memoryview(buffer)[:whole]
+            cut = whole if at_end else last_cut(text)
+            while 0 < cut < whole and text[cut] & 0xC0 == 0x80:
+                cut -= 1  # invalid UTF-8: cut before the character, so that the error names the right byte
+            carry = stop - cut
+            if cut:
+                other = _with_room(other, 0, carry)
+                other[:carry] = memoryview(buffer)[cut:stop]
+                if reader.file is not None and not at_end and carry <= block_bytes:
+                    ahead = pool.submit(reader.read, other, carry, block_bytes)
+                yield Block(text[:cut], reader.start + base_bytes)
+                # A buffer that text without a cut made large is not kept.
+                buffer, other = other, buffer if len(buffer) <= 4 * block_bytes else bytearray()
+            base_bytes += cut
