@@ -50,7 +50,12 @@ def add_train(commands: argparse._SubParsersAction[Parser]) -> argparse.Argument
         help="tokenizer.json to write, with {vocab_size} in its name for several sizes",
     )
     _add_counting(train)
-    add("--keep-counts", metavar="FILE", help="also write the counts, for a later run with --counts")
+    add(
+        "--keep-counts",
+        metavar="FILE",
+        help="counts file to write before merging, for a later run with --counts (default: next to the output, only if "
+        "merging or writing fails)",
+    )
     add("--report", metavar="FILE", help="also write a report: .json, .html, or plain text")
     add(
         "--held-out",
@@ -124,7 +129,7 @@ def add_count(commands: argparse._SubParsersAction[Parser]) -> argparse.Argument
 
 
 def _add_counting(command: argparse.ArgumentParser) -> None:
-    add_counts(command, "counts files to add to the text, or to use without any")
+    add_counts(command, "counts files to add to the inputs, or to use without inputs")
     add = command.add_argument
     add("--threads", type=size, metavar="N", help="number of threads (default: number of usable CPUs)")
     add(

@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C, SIGTERM and SIGHUP: the first signal requests a stop at a safe point, the second forces it."""
+"""Ctrl-C and requests to end (SIGTERM, SIGHUP) as `Stopped`, raised at once or after the work that must be complete."""
 
 from __future__ import annotations
 
@@ -17,21 +17,18 @@ _T = TypeVar("_T")
 
 
 class StopSignals:
-    """Context manager. The first signal only makes `asked()` true, except in `at_once`. The second raises Stopped.
+    """Raises `Stopped` for SIGINT, SIGTERM and SIGHUP; a context manager.
 
-    Signals that are ignored (nohup) stay ignored. Outside the main thread, handlers are not changed.
+    The first signal stops the work of `at_once`, such as counting. Between two calls it is deferred until the
+    next one, so that counts can be saved after an error. A second signal always raises `Stopped`.
+
+    Ignored signals (nohup) stay ignored. Outside the main thread, the handlers do not change.
     """
 
     def __init__(self) -> None:
-        self.step = "this step"  # work that continues after the first signal, for the message
-        self.insisted = False  # whether there was a second signal
         self._raises = False
-        self._received = 0
+        self._received = 0  # the first signal, 0 before it
         self._before: dict[int, Any] = {}
-
-    def asked(self) -> bool:
-        """Return whether there was a signal."""
-        return self._received != 0
 
     @property
     def exit_code(self) -> int:
@@ -39,10 +36,7 @@ class StopSignals:
         return 128 + (self._received or signal.SIGINT)
 
     def at_once(self, work: Callable[[], _T]) -> _T:
-        """Return the result of the work. Raise Stopped as soon as there is a signal.
-
-        After the work, signals are deferred again, so that an error handler can save results.
-        """
+        """Do the work and return its result. Raise Stopped as soon as a signal comes, or if one came before."""
         try:
             self._raises = True
             if self._received:
@@ -52,13 +46,13 @@ class StopSignals:
             self._raises = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.insisted = self.asked()
+        is_second = self._received != 0
         self._received = self._received or number
-        if self._raises or self.insisted:
+        if self._raises or is_second:
             raise Stopped("interrupted", 128 + number)
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
             sys.stderr.write(
-                f"\ntokenmill: note: stopping after {self.step}. Interrupt again to stop at once.\n"
+                "\ntokenmill: note: stopping after this step. Interrupt again to stop at once.\n"
             )
 
     def __enter__(self) -> StopSignals:
