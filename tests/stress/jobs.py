@@ -20,7 +20,7 @@ class Job:
 
     output: file or dataset that it makes or replaces.
     before: commands that prepare the folder.
-    kept: file that an interrupted command keeps for a later one.
+    kept: file that a command keeps for a later one if a step after counting fails or is interrupted.
     """
 
     name: str
@@ -38,6 +38,7 @@ MASKED = (
 )
 TRAIN = "train a.txt --vocab-size 300 --quiet --output new.json"
 EXPORT = "export out --to npy --output exported"
+IMPORT = "import exported/train.npy --from npy --tokenizer tok.json --output imported"
 JOBS = {
     job.name: job
     for job in [
@@ -48,6 +49,13 @@ JOBS = {
         Job("convert, loss mask", MASKED, "out"),
         Job("retokenize", "retokenize out --tokenizer other.json --output new", "new", (CONVERT,)),
         Job("export", EXPORT, "exported", (CONVERT,)),
+        Job("import", IMPORT, "imported", (CONVERT, EXPORT)),
+        Job(
+            "import over a dataset",
+            IMPORT.replace("train.npy", "validation.npy") + " --overwrite",
+            "imported",
+            (CONVERT, EXPORT, IMPORT),
+        ),
         Job("train", TRAIN, "new.json", kept="new.counts"),
         Job(
             "train over an old file", TRAIN.replace("a.txt", "b.txt"), "new.json", (TRAIN,), kept="new.counts"
