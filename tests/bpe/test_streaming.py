@@ -9,8 +9,11 @@ import tracemalloc
 import pytest
 from splits import split
 
+from bpe import AddedToken, Tokenizer
 from bpe.errors import InvalidText
+from bpe.normalizers import Normalizer, Prepend, Replace
 from bpe.pretokenizer import Pretokenizer
+from bpe.vocabulary import TextRules
 
 GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 
@@ -119,3 +122,17 @@ def test_nothing(listed):
 def test_a_lone_surrogate_is_named(listed):
     with pytest.raises(InvalidText):
         list(listed().encode_iterable(["ab", "cd\ud800"]))
+
+
+def test_a_token_before_a_cut_keeps_the_prefix_of_a_later_prepend() -> None:
+    """The text after an added token gets a prefix, also if Prepend is not the first step."""
+    tokenizer = Tokenizer(
+        {0: "▁".encode(), 1: b"b", 2: b"  "},
+        [],
+        [AddedToken("  ", 2)],
+        Pretokenizer(()),
+        normalizer=Normalizer((Replace(" ", "▁"), Prepend("▁"))),
+        text_rules=TextRules(),
+    )
+    assert tokenizer.encode("b  b") == [0, 1, 2, 0, 1]
+    assert in_parts(tokenizer, ["b  b"]) == [0, 1, 2, 0, 1]

@@ -133,7 +133,7 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
       has_borders_ = false;
     has_borders_ = has_borders_ && kind.name != "replace_matches"; // matches depend on their context
     if (kind.name == "prepend") {
-      prepends_ = prepends_ || steps_.empty();
+      prepends_ = true;
       has_borders_ = has_borders_ && steps_.empty();
     }
     const bool prefixes = kind.name == "prefix" || kind.name == "input_prefix";

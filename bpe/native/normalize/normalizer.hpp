@@ -82,7 +82,7 @@ private:
   std::vector<Placed> steps_;
   const Precompiled *precompiled_ = nullptr; // if it is a step
   bool has_borders_ = true;
-  bool prepends_ = false; // the first step is prepend
+  bool prepends_ = false; // a step is prepend
   bool prefixes_ = false, only_prefixes_ = true;
   size_t max_growth_ = 1;
   std::array<bool, 128> ascii_is_border_{}, ascii_stays_{};
