@@ -58,7 +58,11 @@ def read_whole(data: bytes) -> ReadFile:
     file = _core.EntryFile.read_model_json(data)
     if file.fault is not None and file.fault[0] in ("json", "utf8"):
         raise _malformed(data, *file.fault)
-    root = check_root(parse(file.outline(data)))
+    try:
+        root = check_root(parse(file.outline(data)))
+    except BadTokenizer:
+        parse(data)  # BadTokenizer with the column in the file, not in the outline
+        raise
     if file.fault is not None:
         raise _malformed(data, *file.fault)
     text_rules = text_rules_of(root)
@@ -110,6 +114,7 @@ def _malformed(data: bytes, kind: str, index: int, start: int, stop: int, name: 
     path, wanted = {
         "vocab": ("model.vocab", "an object of entries and IDs"),
         "merges": ("model.merges", "a list"),
+        "key": ("model.vocab", "an object with texts as keys"),
         "id": (f"model.vocab[{shown(name)}]", "an integer from 0 to 2^31 - 1"),
     }.get(kind, (f"model.merges[{index}]", '["left", "right"] or "left right"'))
     return must_be(path, wanted, value)

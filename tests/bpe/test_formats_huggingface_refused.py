@@ -188,6 +188,11 @@ BAD_JSON = {
         "too many values",
     ),
     "not UTF-8": (b'{"version": "\xff"}', "byte 13: "),
+    "after the vocabulary": (
+        b'{"model": {"vocab": {"a": 0, "b": 1}, "merges": []}, "x" 1}',
+        "line 1 column 58: ",
+    ),
+    "a number as key": (b'{"model": {"vocab": {1 : 9}, "merges": []}}', "model.vocab: "),
 }
 
 
