@@ -273,8 +273,8 @@ class StoredElements(Elements):
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
-        """See Elements. Mapped files are compared with the opened dataset when they are mapped."""
-        return _NOTHING if self.is_mapped else self._payloads.expecting(starts, stops, at_once)
+        """See Elements."""
+        return self._payloads.expecting(starts, stops, at_once)
 
     def read_into(self, start: int, out: Values, needed: Mapping[int, int] = _NO_NEEDS) -> None:
         """See Elements."""
