@@ -1,8 +1,8 @@
 // A library to preload that makes the n-th allocation of certain shared libraries fail.
 //
-// It counts calls of operator new, malloc and related functions, and mmap of memory, from the code of libraries with
-// ALLOCATIONS_OF or ALLOCATIONS_OF_TOO in their paths. All processes of a job share the counter, which is the mapped
-// file ALLOCATIONS_COUNTER:
+// It counts calls of operator new, malloc and related functions, and mmap of memory, from the code of
+// libraries with ALLOCATIONS_OF or ALLOCATIONS_OF_TOO in their paths. All processes of a job share the
+// counter, which is the mapped file ALLOCATIONS_COUNTER:
 //
 //   int64 count       allocations so far
 //   int64 fail_at     the allocation that fails, from 1; 0 for none
