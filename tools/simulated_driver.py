@@ -107,7 +107,7 @@ class Results:
             validation,
             (first, second),
             (SourceCounts(0, SEQUENCES, TOKENS, held_out, VALIDATION_TOKENS),),
-            IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
+            IntakeCounts(SEQUENCES + held_out, chunk.text_bytes),
             True,
             chunk.text_bytes,
         )
