@@ -1,7 +1,7 @@
-"""The C++ core as Python sees it. Every call releases the GIL around its loop; buffers are bytes-like and contiguous.
+"""The C++ core of bpe. Encoding, counting and training release the GIL, except for short texts.
 
-Text given to the core must be valid UTF-8 where a call says so; `inputs._core.validate_utf8` finds out. Offsets
-are 64-bit.
+Buffers are bytes-like and contiguous. Text must be valid UTF-8 unless a call says that it checks this;
+`tokenmill.inputs._core.validate_utf8` checks a text. Offsets are 64-bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +16,10 @@ __version__: str
 # -- automaton.cpp, text_window.cpp, safe_cut.cpp, utf8.cpp
 
 Start = tuple[int, int, bool]
-"""Where a piece starts: characters back (0: in a register), the register, whether the piece is left out."""
+"""The start of a piece: age in characters (0: stored in a register), the register, whether the piece is dropped."""
 
 class Automaton:
-    """The tables by which texts are cut into pieces; immutable. See bpe/pretokenization/tables.py."""
+    """Immutable tables that cut texts into pieces. See bpe/pretokenization/tables.py."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Automaton:
         pages: NDArray[np.uint8],
         back: tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint16], int] | None = None,
     ) -> None:
-        """The fields of Tables; ValueError for tables that lead out of one another."""
+        """Build from the fields of Tables. Raise ValueError for a size or an index out of range."""
     @property
     def drops(self) -> bool:
-        """Whether any piece is left out."""
+        """Whether any piece is dropped."""
     @property
     def has_later_phases(self) -> bool: ...
     def followed_by(
@@ -47,83 +47,100 @@ class Automaton:
         asks_for_input: bool,
         stays: bytes,
     ) -> Automaton:
-        """The same with more done to each piece: of each phase a change, then what cuts it.
+        """Return a copy that also applies later phases to each piece.
 
-        from_alphabet: in the end pieces are in the byte alphabet. asks_for_input: whether it makes a difference that a
-        piece begins an input. stays: pieces of these bytes are left as they are.
+        phases: per phase, an optional change of each piece and the automaton that cuts the result.
+        from_alphabet: the final pieces are in the byte alphabet.
+        asks_for_input: whether the result depends on a piece starting an input.
+        stays: a piece of only these bytes is neither changed nor cut.
         """
 
 def pieces(automaton: Automaton, buffer: Buffer) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """(where the pieces of one text start, whether each is left out), in bytes. ValueError if it is not UTF-8."""
+    """Return the byte offsets where the pieces of one text start, and whether each piece is dropped.
+
+    Raise ValueError for text that is not valid UTF-8.
+    """
 
 def pretokens(automaton: Automaton, buffer: Buffer) -> tuple[bytes, NDArray[np.uint64]]:
-    """(the pretokens of one text end to end, their ends), for an automaton with later phases. ValueError as pieces."""
+    """Return the pretokens of one text, concatenated, and their ends. The automaton must have later phases.
+
+    Raise ValueError for text that is not valid UTF-8.
+    """
 
 def last_safe_cut(automaton: Automaton, buffer: Buffer) -> int:
-    """A 0 <= p < len(buffer), near the end, at which the text may be cut whatever follows it (0 if none is found).
+    """Return an offset p < len(buffer) where the text may be cut whatever follows it, or 0 if none is found.
 
-    For every continuation c, the pieces of buffer + c are those of buffer[:p] and then those of buffer[p:] + c.
-    p stands between two characters of buffer that make it certain; a text that is one long word or space has none.
+    For every continuation c, the pieces of buffer + c are the pieces of buffer[:p], then the pieces of buffer[p:] + c.
+    In ordinary text p is a few characters before the end. A single long word or run of spaces has no such offset.
     """
 
 def simd_variants() -> list[str]:
-    """The variants this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
+    """Return the variants that this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
 
 def set_simd_variant(name: str) -> None:
-    """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
+    """Use this variant for objects constructed from now on. Raise ValueError if this machine cannot run it.
+
+    The environment variable BPE_SIMD sets the variant at import.
+    """
 
 # -- normalizer.cpp
 
 class Normalizer:
-    """The normalizers of a tokenizer.json, one after the other; immutable, so threads may share one.
+    """The normalizers of a tokenizer.json, applied in order. Immutable and thread-safe.
 
     Texts are valid UTF-8 without special tokens. See bpe/normalizers.py.
     """
 
     def __init__(self, steps: Sequence[NormalizerStep]) -> None:
-        """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
-        not known or not sound."""
+        """Build from steps as listed in bpe/native/normalize/normalizer.hpp.
+
+        Raise ValueError for an unknown kind or an invalid charsmap.
+        """
 
     def apply(self, buffer: Buffer, start: int = 1) -> bytes:
-        """The text after all steps; the same object if it is `bytes` and stays as it is.
+        """Return the normalized text: the same object if it is `bytes` and does not change.
 
-        start: 0 for a part behind a border, 1 for what begins a text, 2 for what begins an input.
+        start: 0 for text after a border, 1 for the start of a section, 2 for the start of an input.
         """
 
     def last_border(self, buffer: Buffer, place: int) -> int:
-        """The last p with 0 < p <= place before which and from which on the text may be normalized apart; 0: none.
+        """Return the last border p with 0 < p <= place, or 0 if there is none.
 
-        apply(text) == apply(text[:p]) + apply(text[p:], 0), and so for each text that goes on as this one to behind
-        the character at p.
+        Text before and after a border can be normalized separately:
+        apply(text) == apply(text[:p]) + apply(text[p:], 0). This also holds for every text with the same bytes up
+        to the end of the character at p.
         """
 
     def place_before(self, buffer: Buffer, place: int) -> int:
-        """Where the byte at `place` of the normalized text comes from: the start of what was normalized with it."""
+        """Return the start of the part of the text that becomes the byte at `place` of the normalized text."""
 
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
 class AddedTokens:
-    """Added tokens, to be looked for in two passes."""
+    """Added tokens, to be found in two passes."""
 
     def __init__(
         self,
         tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]],
         decoded_only: Sequence[tuple[bytes, int]] = (),
     ) -> None:
-        """Collect added tokens. ValueError for an empty text, or for a text given twice in one pass.
+        """Collect added tokens. Raise ValueError for an empty text, or for a duplicate text in one pass.
 
         tokens: text, ID, normalized text (None: found before the text is normalized), lstrip, rstrip, single_word.
         decoded_only: text and ID of entries that are never found in text.
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-        """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
+        """Return the matches of one pass in order: spans uint64[2 * n] (start and stop of each) and IDs uint32[n].
+
+        normalized: find the tokens of the second pass, in normalized text. See SpecialTokens::Match.
+        """
 
 # byte_level, byte_fallback, fuse_unk, has_spaces (texts have a space where entries have U+2581), unk_id, unk_token,
-# prefix, suffix: see bpe/vocabulary.py's TextRules.
+# prefix and suffix; see TextRules in bpe/vocabulary.py.
 TextRules = tuple[bool, bool, bool, bool, int | None, bytes, bytes, bytes]
-# The fields of `bpe.decoders.CoreRule`, then the texts that decoders see of special tokens, and their IDs.
+# The fields of `bpe.decoders.CoreRule`, then the texts of special tokens as decoders see them, with their IDs.
 TextDecoding = tuple[Sequence[tuple[bytes, bytes]], bytes, int, dict[bytes, int]]
-# Kind, first text or automaton, second text: see native/normalize/normalizer.hpp.
+# Kind, first text or automaton, second text; see native/normalize/normalizer.hpp.
 NormalizerStep = tuple[str, bytes | Automaton, bytes]
 
 class EntryFile:
@@ -134,15 +151,17 @@ class EntryFile:
         """Read model.vocab and model.merges of a tokenizer.json, as the text of their JSON strings."""
     @staticmethod
     def read_rank_file(data: bytes) -> EntryFile:
-        """Read a rank file: a line `base64 rank` per entry."""
+        """Read a rank file: one line `base64 rank` per entry."""
     @staticmethod
     def from_arrays(
         ids: NDArray[np.uint32], ends: NDArray[np.uint64], bytes: bytes, merges: NDArray[np.uint32] | None
     ) -> EntryFile:
-        """Collect entries and merges. ValueError for arrays that do not match.
+        """Collect entries and merges. Raise ValueError for arrays that do not match.
 
-        ids: uint32[n]. ends: uint64[n], where each entry ends in `bytes`.
-        merges: uint32[2 * m], indexes of the left and the right entry of each. None for a rank file.
+        ids: uint32[n].
+        ends: uint64[n], the end of each entry in `bytes`.
+        bytes: all entries, concatenated.
+        merges: uint32[2 * m], indexes of the left and the right entry of each merge. None for a rank file.
         """
     @property
     def fault(self) -> tuple[str, int, int, int, str] | None:
@@ -151,23 +170,23 @@ class EntryFile:
         kind: json and utf8 (only start is set), vocab, merges, key, id (with its key), merge or line (with its index).
         """
     def outline(self, document: bytes) -> bytes:
-        """Return the tokenizer.json with {} for model.vocab and [] for model.merges. Lines keep their numbers."""
+        """Return the tokenizer.json with {} for model.vocab and [] for model.merges. Line numbers stay the same."""
     def spell_bytes(self) -> tuple[int, str] | None:
-        """Replace entries by the bytes that they spell in GPT-2's byte alphabet.
+        """Replace entries and merge parts by the bytes that they spell in GPT-2's byte alphabet.
 
-        Return the index and the part of a merge with another character, if there is one.
+        Return the index of the first merge with another character and its part, or None. If not None, discard the file.
         """
     def __len__(self) -> int: ...
     @property
     def texts(self) -> dict[str, int]:
-        """The keys of model.vocab that are no entries, with their IDs. ValueError for a duplicate key."""
+        """The keys of model.vocab that are not entries, with their IDs. Raise ValueError for a duplicate key."""
     @property
     def max_id(self) -> int: ...
     def has_id(self, id: int) -> bool: ...
     def find(self, wanted: Sequence[bytes]) -> list[int | None]:
-        """Return the IDs of entries in one pass over all entries."""
+        """Return the ID of each entry, or None, in one pass over all entries."""
     def used_by_merges(self, wanted: Sequence[bytes], prefix_bytes: int = 0) -> list[bytes]:
-        """Return the entries that a merge joins or produces. It removes prefix_bytes from its right part."""
+        """Return the entries that a merge joins or produces. A merge removes prefix_bytes from its right part."""
     def encoder(
         self,
         special_tokens: dict[bytes, int] | AddedTokens,
@@ -180,11 +199,11 @@ class EntryFile:
     ) -> TokenizerCore:
         """Return a core with all merges and entries, without the special tokens that merging does not need.
 
-        ValueError as for TokenizerCore, for two entries with one ID, and for a merge that is listed twice.
+        Raise ValueError as TokenizerCore does, for two entries with one ID, and for a merge that is listed twice.
         """
 
 class TokenizerCore:
-    """An immutable tokenizer. Threads may share it; its caches are bounded."""
+    """An immutable tokenizer. Threads may share it. Its caches are bounded."""
 
     def __init__(
         self,
@@ -199,17 +218,18 @@ class TokenizerCore:
         decoding: TextDecoding | None = None,
         cache_bytes: int = 256 << 20,
     ) -> None:
-        """Build a core. ValueError names the entry or merge at fault.
+        """Build a core. Raise ValueError with the name of the invalid entry or merge.
 
         entries: without special tokens.
-        merges: None for a rank file: the rank is the ID, and every adjacent pair that is an entry merges.
-        special_tokens: added tokens, or a dict of those that are found by their bytes alone.
+        merges: None for a rank file: the rank is the ID, and every adjacent pair that forms an entry merges.
+        special_tokens: added tokens, or a dict of tokens that are found by their bytes alone.
         automaton: cuts texts into pretokens after `changes`. None: only given pretokens can be encoded.
-        ignore_merges: emit a pretoken that is an entry at once.
+        ignore_merges: emit a pretoken that is an entry without merging.
+        text_rules: None if entries are bytes and merging begins with bytes.
         normalizer: steps for the text between added tokens that are found before normalizing.
         changes: steps of the pre-tokenizer, for the text between all added tokens.
         decoding: how to decode entries that are text.
-        cache_bytes: size of all caches together.
+        cache_bytes: maximum size of all caches together.
         """
 
     @staticmethod
@@ -224,56 +244,65 @@ class TokenizerCore:
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
     ) -> TokenizerCore:
-        """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them for these bytes.
+        """Build a core from training results. Time and memory are linear in the bytes of all entries.
 
-        Ids are those of train_merges less first_id: the 256 bytes as byte_order has them, then an entry for each merge.
-        Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
-        take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
+        merges: uint32[m, 2], as train_merges returns it for these bytes.
+        byte_order: the 256 bytes in the order of their IDs. An entry per merge follows.
+        first_id: ID of the first byte. An entry has its ID in train_merges plus first_id.
+        memory_limit: raise MemoryError before the process would use more bytes (0: no limit).
+
+        Raise ValueError for a merge of an entry that is not made yet, or into bytes that are already an entry.
         """
     @property
     def automaton(self) -> Automaton | None:
-        """How texts are cut."""
+        """The automaton that cuts texts, if any."""
     @property
     def leaves_whole(self) -> bool:
-        """Whether entries are text and the pre-tokenizer cuts no text. Then texts are cut where no merge reaches."""
+        """Whether entries are text and the pre-tokenizer cuts no text. Texts are then cut where no merge crosses."""
     @property
     def has_spaces(self) -> bool:
-        """Whether texts have spaces where entries have U+2581. Then given pretokens must have spaces, too."""
+        """Whether texts have spaces where entries have U+2581. Given pretokens must then also have spaces."""
     def some_tokens(self, ids: Sequence[int]) -> AddedTokens:
-        """Return the added tokens with these IDs, as `special` of the calls that encode."""
+        """Return the added tokens with these IDs, for the argument `special` of the encoding methods."""
     def arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], bytes, NDArray[np.uint32] | None]:
-        """Return the ordinary entries and the merges as `EntryFile.from_arrays` reads them."""
+        """Return the ordinary entries and the merges as the arguments of `EntryFile.from_arrays`."""
     def __len__(self) -> int:
-        """The entries, without special tokens."""
+        """Return the number of entries without special tokens."""
     @property
     def is_rank_file(self) -> bool: ...
     @property
     def merge_count(self) -> int:
-        """Listed merges; of a rank file, entries that merges make."""
+        """The number of listed merges, or of the entries of a rank file that merges make."""
     @property
     def max_id(self) -> int: ...
     def entries(self) -> dict[int, bytes]:
-        """id -> bytes by ascending id, without special tokens."""
+        """Return {ID: bytes} by ascending ID, without special tokens."""
     def entry(self, id: int) -> bytes | None: ...
     def entry_lengths(self) -> NDArray[np.uint32]:
-        """uint32[max_id + 1]: the bytes of each entry, 0 for an id that is none."""
+        """Return uint32[max_id + 1], the size of each entry in bytes, 0 for an unused ID."""
     def find(self, entry: bytes) -> int | None:
-        """The id of the entry with these bytes."""
+        """Return the ID of the entry with these bytes, or None."""
     def merge_ids(self) -> NDArray[np.uint32]:
-        """uint32[2 * m]: ids of left and right of each merge, lowest rank first; of a rank file every split of every
-        entry, by the entry's rank, then by those of its halves."""
-    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
-        """tokenizer.json's model.vocab by ascending id; special_keys: id and key (JSON, with quotes), ascending.
+        """Return uint32[2 * m], the left and right ID of each merge, lowest rank first.
 
-        In pieces of 1 MiB, or of one entry where that is longer, so the text never lies in memory whole.
+        For a rank file, return every split of every entry, ordered by the rank of the entry, then of its parts.
+        """
+    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
+        """Write model.vocab of a tokenizer.json by ascending ID.
+
+        special_keys: ID and key (a JSON string with quotes) of each special token, ascending.
+        Yield pieces of at most 1 MiB, or of one longer entry, so that the text is never in memory as a whole.
         """
     def merges_json(self, as_pairs: bool) -> Iterator[bytes]:
-        """tokenizer.json's model.merges: ["left","right"] or "left right" each; in pieces, as vocab_json."""
+        """Write model.merges of a tokenizer.json in pieces, as vocab_json does.
+
+        as_pairs: write each merge as ["left","right"] instead of "left right".
+        """
     def encode(self, text: str, special: bool | AddedTokens = True) -> list[int]: ...
     def encode_batch(
         self, texts: Sequence[str], threads: int, special: bool | AddedTokens = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """tokens uint32[n], offsets uint64[len(texts) + 1]."""
+        """Return tokens uint32[n] and offsets uint64[len(texts) + 1]."""
     def encode_documents(
         self,
         buffer: Buffer,
@@ -283,14 +312,16 @@ class TokenizerCore:
         check: bool = False,
         out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows.
+        """Encode the documents between separators, one row each: n separators make n + 1 rows.
 
-        check: ValueError if the buffer is not valid UTF-8, found while encoding; else it must be. ValueError for a
-        separator that is not.
-        out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too. A
-        normalizer may make them too many for it; then they lie elsewhere.
-        ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
-        fresh arrays; room that is never reached is never touched.
+        buffer: valid UTF-8.
+        separator: valid UTF-8 of at least one byte. Separators are found leftmost first.
+        check: validate the buffer while encoding it.
+        out: memory for at least out_tokens(len(buffer)) tokens. The returned tokens are a view of it, and the rest may
+            be overwritten. If a normalizer makes more tokens than fit, the returned tokens are a new array. Reusing
+            `out` avoids page faults, and pages that are not needed are never touched.
+
+        Raise ValueError for an invalid separator, for an `out` that is too small, and with `check` for invalid UTF-8.
         """
     def encode_ragged(
         self,
@@ -300,103 +331,132 @@ class TokenizerCore:
         special: bool | AddedTokens = True,
         out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents.
+        """Encode the texts buffer[offsets[i] : offsets[i + 1]] of valid UTF-8, one row each.
 
-        ValueError for a text that begins or ends inside a character.
+        out: as for encode_documents.
+
+        Raise ValueError for offsets that descend or exceed the buffer, for a text that starts or ends inside a
+        character, and for an `out` that is too small.
         """
     def encode_part(
         self, buffer: Buffer, special: bool | AddedTokens, start: int, normalize: bool = True
     ) -> NDArray[np.uint32]:
-        """The IDs of a part of a text of valid UTF-8, cut where any continuation allows it.
+        """Return the IDs of a part of a text that was cut at a safe offset. The parts have the same IDs as the whole.
 
-        start: INSIDE for all parts but the first (`bpe.normalizers`).
-        normalize: apply the normalizers; otherwise that was done before.
+        buffer: valid UTF-8.
+        start: INSIDE for all parts except the first (`bpe.normalizers`).
+        normalize: apply the normalizers; otherwise the text is already normalized.
         """
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
-        """The room encode_documents asks of out: a token a byte, and some to write ahead."""
+        """Return the minimum size of `out` in tokens: one token per byte, and spare tokens for writing ahead."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Ids of given pretokens (of what the core cannot cut), end to end in buffer."""
+        """Return the IDs of given pretokens, for texts that the core cannot cut.
+
+        buffer: the pretokens, concatenated.
+        ends: the end of each pretoken.
+        """
     def encode_pretoken_rows(
         self, buffer: Buffer, ends: NDArray[np.uint64]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """The same with a row for each."""
+        """Encode given pretokens as encode_pretokens does, one row each."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
-        """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+        """Return the bytes, including special tokens. Raise ValueError with the first unknown ID and its index."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
-        """The text, as bytes.decode("utf-8", errors) makes it of the bytes."""
+        """Return the text, like bytes.decode("utf-8", errors) of the decoded bytes."""
     def decode_rows(self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], errors: str) -> list[str]:
-        """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
+        """Return the text of each row tokens[offsets[i] : offsets[i + 1]].
+
+        Raise ValueError with the row, the index and the ID that is unknown.
+        """
     def cache_bytes_used(self) -> int: ...
 
 def id_list(ids: Buffer, start: int, stop: int) -> list[int]:
-    """ids[start:stop] of contiguous uint32, as a list."""
+    """Return ids[start:stop] as a list. ids: contiguous uint32."""
 
 def id_rows(tokens: NDArray[np.uint32], offsets: NDArray[np.uint64]) -> list[list[int]]:
-    """The rows tokens[offsets[i] : offsets[i + 1]] as lists. ValueError for offsets that do not ascend within them."""
+    """Return the rows tokens[offsets[i] : offsets[i + 1]] as lists.
+
+    Raise ValueError for offsets that descend or exceed the tokens.
+    """
 
 # -- pretoken_counts.cpp, trainer.cpp
 
 class Session:
-    """Encode one text that arrives in parts, in bounded memory. The IDs are those of the joined parts."""
+    """Encode one text that arrives in parts, in bounded memory. The IDs equal the IDs of the joined parts."""
 
     def __init__(self, core: TokenizerCore, special: bool | AddedTokens, min_bytes: int) -> None:
-        """special: the added tokens to recognize. min_bytes: bytes to hold before text is encoded."""
+        """Start a text. special: the added tokens to recognize. min_bytes: bytes to hold before text is encoded."""
     def feed(self, buffer: Buffer) -> NDArray[np.uint32] | None:
-        """Return the IDs that have become certain, if any. buffer: valid UTF-8, cut between characters; copied.
+        """Add text and return the IDs that have become certain, or None if there are none.
 
-        Raise ValueError for a pretoken whose merges span more text than is held.
+        buffer: valid UTF-8, cut between characters. It is copied.
+
+        Raise ValueError for a pretoken with merges that span more text than is held.
         """
     def finish(self) -> NDArray[np.uint32] | None:
-        """Return the remaining IDs, if any. The next text starts afresh."""
+        """Return the remaining IDs, or None if there are none. The next call to feed() starts a new text."""
 
 class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""
 
     def __init__(self, automaton: Automaton | None) -> None: ...
     def set_normalizer(self, normalizer: Normalizer | None) -> None:
-        """Applied from now on to the text between special tokens; its pretokens are those of the normalized text."""
+        """Normalize the text between special tokens from now on, before it is cut into pretokens."""
     def count(
         self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int, in_document: bool = False
     ) -> tuple[int, bool]:
-        """How many documents start in a text, and whether it ends within one; adds its pretokens.
+        """Count the pretokens of a text. Return the number of documents that start in it and whether it ends in one.
 
-        It is cut at the special tokens, which are not counted. in_document: it goes on with a document.
-        ValueError for text that is not valid UTF-8; what was counted is then incomplete.
+        special_tokens: cut the text and are not counted.
+        in_document: whether the text continues a document.
+
+        Raise ValueError for text that is not valid UTF-8. The counts are then incomplete.
         """
     def count_rows(self, buffer: Buffer, offsets: NDArray[np.uint64], threads: int) -> int:
-        """How many of the rows [offsets[i], offsets[i + 1]) are not empty; adds their pretokens, each row a text by
-        itself, with nothing in it to be cut at. ValueError as for count."""
-    def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:
-        """The largest place where a text that goes on after buffer may be cut without changing counts; 0: none.
+        """Count the pretokens of the rows [offsets[i], offsets[i + 1]). Return the number of non-empty rows.
 
-        Without an automaton, the end of the last special token that no longer one could be.
+        Each row is a separate text, in which no special tokens are searched for. Raise ValueError as count does.
+        """
+    def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:
+        """Return the largest offset where a text that continues may be cut without changing the counts, or 0.
+
+        Without an automaton, return the end of the last special token that later text cannot change.
         """
     def add(self, pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
-        """Add given pretokens with their counts (another pattern, another machine's counts)."""
+        """Add counts of given pretokens, e.g. from another pattern or another machine.
+
+        pretoken_bytes: the pretokens, concatenated.
+        ends: the end of each pretoken.
+        """
     def __len__(self) -> int: ...
     def items(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Pretoken bytes end to end, their ends, their counts; sorted by bytes, so the same for any thread count."""
+        """Return the bytes of the pretokens, concatenated, their ends, and their counts.
+
+        Pretokens are sorted by bytes, so the result does not depend on the number of threads.
+        """
     def drain(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
-        """The same, after which the counter is empty and its memory given back."""
+        """Return the items, then reset all counts and release the memory."""
     def memory_bytes(self) -> int:
-        """What the counts take; items() and drain() take 16 bytes for each pretoken, and its bytes, beside."""
+        """Return the memory of the counts. items() and drain() also need 16 bytes per pretoken plus its bytes."""
     def counted_bytes(self) -> int:
-        """What of that grows with what is counted: all but the tables of the threads."""
+        """Return the part of memory_bytes() that grows with the counts: everything except the tables of the threads."""
 
 def trim_memory() -> None:
-    """Give what malloc keeps of freed memory back to the system, where malloc can do so."""
+    """Return freed memory that malloc still holds to the system, if malloc supports it."""
 
 def return_large_memory() -> None:
-    """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
+    """Make malloc return freed large blocks to the system immediately, if it supports this."""
 
 def count_letters(
     pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """By letter, uint64: how often it occurs, each pretoken as often as its count; uint8: at which places, bit p for p.
+    """Return the number of occurrences of each letter (uint64) and its positions (uint8, bit p for position p).
 
-    Place 1 is the end of a pretoken, 2 not its beginning, 3 both, 0 neither. Letters are the 256 bytes or, of_text, the
-    0x110000 characters: the pretokens must be valid UTF-8 then.
+    Occurrences are weighted by the counts of the pretokens. Position 1 is the end of a pretoken, 2 not its start, 3
+    both and 0 neither.
+
+    of_text: letters are the 0x110000 characters of pretokens that are valid UTF-8, otherwise the 256 bytes.
     """
 
 def letter_ids(
@@ -405,9 +465,9 @@ def letter_ids(
     counts: NDArray[np.uint64],
     ids: Sequence[NDArray[np.int32]],
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """(uint32: the letters' ids end to end, uint64[pretokens]: where those of each pretoken end).
+    """Return the IDs of the letters, concatenated (uint32), and the end of each pretoken in them (uint64[pretokens]).
 
-    ids: by place as above, int32 by letter; a letter below 0 is left out.
+    ids: per position of count_letters, int32 by letter. A negative ID drops the letter.
     """
 
 def train_merges(
@@ -431,16 +491,25 @@ def train_merges(
     max_token_letters: int = 0,
     letters_are_characters: bool = False,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
+    """Return merges uint32[m, 2] and uint64[m], the count of each pair when it was merged.
 
-    pretokens: bytes, or uint32 ids of entries, end to end. entries: those there are already, by id, all different; of
-    pretokens that are bytes, each byte once; None: the bytes by value. Merge k makes the entry of id len(entries) + k.
-    A merge never makes bytes that are an entry (proof in trainer.hpp) or reserved. prefix, suffix: of entries within a
-    pretoken and at its end; a merge takes the prefix from its right part and makes no such letters of text.
-    progress(entries so far) is called ten times a second; what it raises ends the training, and so does Ctrl-C.
-    max_token_bytes: longer entries are not made; 0: no limit. max_token_letters: the same without prefix and suffix, in
-    bytes or characters. memory_limit: MemoryError before the
-    process would take more bytes; 0: no limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes;
-    with a low first_pairs lists are written often, with few max_tracked_pairs pairs are forgotten and counted again; 0:
-    as many as is best.
+    pretokens: bytes, or uint32 IDs of `entries`, concatenated.
+    ends, counts: the end and the count of each pretoken.
+    new_entries: maximum number of merges.
+    tie_break: "lexicographic" or "huggingface".
+    min_frequency: pairs that occur less often are not merged.
+    progress: called about ten times per second with the number of entries so far. An exception or Ctrl-C
+        ends the training.
+    entries: initial entries by ID, all distinct. If pretokens are bytes, each of the 256 bytes once (None: in numeric
+        order). Merge k makes the entry with ID len(entries) + k.
+    reserved: byte strings that must not become an entry. No merge makes an existing entry (proof in trainer.hpp).
+    first_pairs: pairs listed at first. Tests set a low value, so that lists are rebuilt often.
+    wide: use 32-bit IDs and 64-bit offsets for any size, for tests.
+    max_token_bytes: longer entries are not made (0: no limit).
+    max_token_letters: the same limit without prefix and suffix, in bytes, or in characters if letters_are_characters.
+    max_tracked_pairs: maximum number of pairs with counts in memory (0: derived from new_entries). The counts of other
+        pairs are computed again when needed.
+    memory_limit: raise MemoryError before the process would use more bytes (0: no limit).
+    prefix, suffix: of entries within a pretoken and at its end. A merge removes the prefix from its right part. Pairs
+        that would make such an entry from ordinary letters are excluded.
     """
