@@ -1,1 +1,1 @@
-"""From the patterns and pre-tokenizers of published tokenizers to tables that the core cuts text by."""
+"""Compile the patterns and pre-tokenizers of published tokenizers to tables that the core uses to cut text."""

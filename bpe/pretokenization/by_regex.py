@@ -40,7 +40,7 @@ class RegexCutter:
 
 
 def _cut_each(pieces: Iterator[str], cut: Cut, expression: Any) -> Iterator[str]:
-    before = 0  # bytes; where gaps are errors nothing was dropped
+    before = 0  # bytes; if gaps are errors, nothing was dropped
     for piece in pieces:
         try:
             yield from _cut(piece, cut, expression)

@@ -23,7 +23,7 @@ from bpe.pretokenization.two_way_tables import two_way_tables_of
 
 @dataclass(frozen=True)
 class Compiled:
-    """may_leave_out: whether some text lies between matches, which is an error."""
+    """A compiled pre-tokenizer. may_leave_out: whether a text may have gaps that are errors."""
 
     automaton: _core.Automaton
     may_leave_out: bool
@@ -55,8 +55,10 @@ def table_phases_of(components: tuple[Component, ...]) -> TablePhases:
 
 @lru_cache(maxsize=64)
 def compiled_of(components: tuple[Component, ...]) -> Compiled:
-    """The tables of all but what the first phase changes; UnsupportedPattern says what can't be compiled, BadTokenizer
-    what is wrong."""
+    """Return the tables of all phases, without the changes of the first phase.
+
+    Raise UnsupportedPattern for components that cannot be compiled and BadTokenizer for invalid ones.
+    """
     known = table_phases_of(components)
     phases = known.phases
     automata = [core_automaton(each) for each in known.tables]
@@ -85,7 +87,7 @@ def dropping(tree: Node) -> _core.Automaton | None:
 
 
 def _takes_text(node: Node) -> bool:
-    """Return whether every match has a character."""
+    """Return whether every match contains a character."""
     match node:
         case Characters():
             return True
@@ -101,7 +103,7 @@ def _takes_text(node: Node) -> bool:
 
 
 def _compilable(phases: Iterable[Phase]) -> tuple[Phase, ...]:
-    """Split phases whose cuts need too many states for one automaton."""
+    """Split the phases with cuts that need too many states for one automaton."""
     made: list[Phase] = []
     for phase in phases:
         try:
@@ -128,7 +130,7 @@ def _tables_of(phase: Phase) -> Tables:
 
 
 def _staying(phases: Phases) -> bytes:
-    """Return bytes that later phases never cut or change. The core keeps a piece of only these bytes as it is."""
+    """Return bytes that later phases never cut or change. The core leaves a piece of only these bytes unchanged."""
     later = phases.phases[1:]
     if (
         not later

@@ -1,7 +1,7 @@
 """The components of a pre-tokenizer, as in a tokenizer.json.
 
-Each component splits the pieces of the previous one. `Split` is the general one, and the others are shorthands of
-`tokenizers`. After `ByteLevel`, pieces are in the byte alphabet ("é" is "Ã©").
+Each component splits the pieces of the previous one. `Split` is the general component, and the others are
+shorthands of `tokenizers`. After `ByteLevel`, pieces are in the byte alphabet ("é" is "Ã©").
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 # What happens to the matches; with `invert`, to the gaps between them.
 Behavior = Literal["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-# The syntax of an expression: that of tiktoken (fancy-regex), that of tokenizers, or literal text.
+# The syntax of an expression: tiktoken's (fancy-regex), tokenizers', or literal text.
 Dialect = Literal["rust", "oniguruma", "text"]
 
 

@@ -14,7 +14,7 @@ from bpe.pretokenization.syntax import Node
 
 @dataclass(frozen=True)
 class LeftState:
-    """active: current steps of each body. bits: bit n is set if the body of number n matches here."""
+    """active: current steps of each body. bits: bit n is set if body number n matches here."""
 
     bits: int
     active: tuple[frozenset[int], ...]

@@ -22,7 +22,7 @@ from bpe.pretokenization.syntax import (
     TextStart,
 )
 
-# Per text, and per character: more than a hundred times the duration of a pattern that runs in linear time.
+# Per text and per character: over a hundred times the duration of a pattern with linear running time.
 TIMEOUT_SECONDS: Final = 60
 TIMEOUT_SECONDS_EACH: Final = 1e-4
 _MODES: Final = {"greedy": "", "lazy": "?", "possessive": "+"}
@@ -57,7 +57,7 @@ def parts_of(text: str, expression: Any) -> Iterator[tuple[int, int, bool]]:
     the dialects: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b".
     """
     start = place = 0
-    last = -1  # the end of the match before
+    last = -1  # end of the previous match
     timeout = TIMEOUT_SECONDS + TIMEOUT_SECONDS_EACH * len(text)
     try:
         while place <= len(text):

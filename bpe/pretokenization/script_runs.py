@@ -14,7 +14,10 @@ from bpe.pretokenization.unicode_tables import scripts
 
 
 def script_runs() -> TwoWay:
-    """States: 0 at the start, 1 in dropped text, 2 + n in script n. The last class has no script."""
+    """Return the bimachine.
+
+    States: 0 at the start, 1 in dropped text, 2 + n in script n. The last class has no script.
+    """
     known = scripts()
     none = len(known)
     classes = Classes((*known, ~CodePoints.union(known)))

@@ -106,9 +106,7 @@ class Stage:
         empty = False
         if program.matches(program.start, right, left):
             taker = program.follow(program.start, right, left)
-            if (
-                program.steps[taker].kind == "accept"
-            ):  # an empty match; the next character lies between matches
+            if program.steps[taker].kind == "accept":  # an empty match; the next character is between matches
                 taker, empty = SEARCHING, not ended
                 if self._behavior not in ("Isolated", "Removed"):
                     raise UnsupportedPattern(

@@ -41,7 +41,7 @@ _ANY: Final = Characters(~CodePoints())
 
 @dataclass(frozen=True)
 class Cut:
-    """A pattern and what happens to its matches (invert: to the gaps). gaps_are_errors: gaps are errors."""
+    """A pattern and the behavior for its matches (invert: for the gaps). gaps_are_errors: gaps are errors."""
 
     tree: Node
     behavior: Behavior = "Isolated"

@@ -203,7 +203,7 @@ class Transitions:
 
 
 def _joined(place: Boundary, boundary: Boundary) -> Boundary:
-    """Combine the boundary of the earlier stages with that of the next stage."""
+    """Combine the boundaries of the earlier stages and the next stage."""
     if place.starts:
         return place._replace(drops=place.drops or (boundary.starts and boundary.drops))
     return boundary

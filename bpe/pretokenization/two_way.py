@@ -1,4 +1,4 @@
-"""Stages as a bimachine: a forward and a backward pass, for patterns whose boundaries depend on distant text.
+"""Stages as a bimachine: a forward and a backward pass, for boundaries that depend on distant text.
 
 For example, a pattern that groups digits in threes from the right cannot cut a number before its last digit. The
 forward pass gives each right context a *label*. Contexts of one label agree on all earlier boundaries. A state with a

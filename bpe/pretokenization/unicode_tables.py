@@ -88,7 +88,7 @@ def several_for_one() -> dict[str, tuple[int, ...]]:
 
 @cache
 def punctuation() -> CodePoints:
-    """Return the punctuation of Punctuation and BertPreTokenizer in tokenizers, which is of an older Unicode."""
+    """Return the punctuation of Punctuation and BertPreTokenizer in tokenizers, from an older Unicode version."""
     return _decoded(_tables()["punctuation"])
 
 

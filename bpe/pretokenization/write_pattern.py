@@ -81,7 +81,7 @@ def _item(node: Node) -> str:
 
 
 def _repeat(node: Repeat) -> str:
-    if not _consumes(node.body):  # Oniguruma repeats no condition, and repeating it changes nothing
+    if not _consumes(node.body):  # Oniguruma cannot repeat a condition, and repeating one changes nothing
         return _item(node.body) if node.least else ""
     bounds = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((node.least, node.most))
     is_interval = bounds is None
@@ -90,7 +90,7 @@ def _repeat(node: Repeat) -> str:
         bounds = f"{{{node.least}}}" if node.least == node.most else f"{{{node.least},{most}}}"
     if isinstance(node.body, Characters | Atomic):
         body = _item(node.body)
-    else:  # Oniguruma refuses to repeat alternatives with a condition, unless a group has flags
+    else:  # Oniguruma repeats alternatives with a condition only in a group with flags
         flags = "-i" if read_oniguruma.is_anchor(node.body) else ""
         body = f"(?{flags}:{written(node.body)})"
     if node.mode == "possessive":
@@ -99,7 +99,7 @@ def _repeat(node: Repeat) -> str:
 
 
 def _consumes(node: Node) -> bool:
-    """Return whether some match has a character."""
+    """Return whether some match contains a character."""
     match node:
         case Characters(points):
             return bool(points)
