@@ -108,7 +108,7 @@ void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ig
   });
 }
 
-// Rows are short: the GIL is kept. is_start: None for no flags.
+// Rows are short, so the GIL is kept. is_start: None for no flags.
 uint32_t decode_ids(nb::handle encoded, nb::handle ids, nb::handle is_start) {
   const Memory from(encoded, false), to(ids, true);
   require_bytes("ids", to.bytes(), from.bytes());

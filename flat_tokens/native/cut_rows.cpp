@@ -1,7 +1,7 @@
 // for each row: prefetch the next row; for each token: write the id, the flag, and the input or the label
 //
 // The compiler vectorizes the loops, with 16 bytes in the baseline build. Wider vectors are faster if ids are
-// narrowed to 16 bits, so on x86-64 the same code is compiled for them as well.
+// narrowed to 16 bits, so on x86-64 the same code is also compiled for them.
 #include "cut_rows.hpp"
 
 #include "instruction_sets.hpp"
@@ -11,10 +11,10 @@ namespace flat_tokens {
 namespace {
 
 constexpr size_t line_bytes = 64;
-constexpr int second_level = 2;  // of caches, as __builtin_prefetch counts
-constexpr size_t rows_ahead = 4; // rows whose pages are looked up early
-constexpr size_t block_tokens =
-    256; // 1 KiB of input, at most 4.3 KiB of output: all in the first-level cache
+constexpr int second_level = 2;  // cache level, as __builtin_prefetch numbers them
+constexpr size_t rows_ahead = 4; // prefetch distance in rows, for page look-ups
+// 1 KiB of input and at most 4.3 KiB of output, which fit in the first-level cache.
+constexpr size_t block_tokens = 256;
 
 // Makes the inputs: the id before each token, or `start_id` at a start.
 template <class Id> struct Inputs {
@@ -33,8 +33,9 @@ template <class Id> struct Labels {
   Id at(const uint32_t *here, uint32_t flag) const { return flag ? ignored : static_cast<Id>(here[0] >> 1); }
 };
 
-// Rows are mostly on different pages, which hardware prefetchers do not follow. So the next row and the token
-// before it are prefetched to the second-level cache, which has room for more pending lines than the first.
+// Rows are mostly on different pages, which hardware prefetchers do not follow. The next row and the token
+// before it are therefore prefetched to the second-level cache, which has room for more pending lines than
+// the first.
 template <class Id, template <class> class Second>
 [[gnu::always_inline]] inline void cut_row(const uint32_t *encoded, size_t length, const uint32_t *next,
                                            const Second<Id> make, Id *__restrict second, Id *__restrict ids,
@@ -115,7 +116,7 @@ template <class Id>
 void cut_rows(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id start_id,
               Id *inputs, Id *targets, uint8_t *is_start) {
 #ifdef FLAT_TOKENS_HAS_AVX
-  if constexpr (sizeof(Id) == sizeof(uint16_t)) // wider ids gain nothing
+  if constexpr (sizeof(Id) == sizeof(uint16_t)) // wider ids are not faster
     if (has_avx512())
       return cut_with_avx512(encoded, firsts, count, length, start_id, inputs, targets, is_start);
 #endif

@@ -1,4 +1,4 @@
-// for each sequence: if it ends more than max_tokens after the begin of the pack, it begins the next pack
+// for each sequence: if it ends more than max_tokens after the start of the pack, it starts the next pack
 #include "next_fit.hpp"
 
 namespace flat_tokens {
