@@ -1,5 +1,5 @@
-// The intrinsics of AVX-512 by SIMDe, for processors that have AVX2 alone: stands before the compiler's own file of this
-// name. Those that SIMDe lacks are here, and one that reads more than its mask says there.
+// AVX-512 intrinsics emulated by SIMDe, for processors with only AVX2. The include path must list this folder before
+// the compiler's own. The intrinsics below are missing in SIMDe, except a masked load that reads beyond its mask there.
 #pragma once
 
 #include_next <immintrin.h>
