@@ -3,7 +3,7 @@
     {"kind": "encode", "engine": "gigatoken", "tokenizer": FILE, "text": FILE, "threads": 1, "scratch": FOLDER}
 
 The clock runs only while the contender loads, encodes or trains. Imports, and bringing the text into the form that the
-contender prefers, are free. Engines are imported where they are used, since no environment has them all.
+contender prefers, are not timed. Engines are imported where they are used, since no environment has all of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IDs = NDArray[np.uint32]
 
 
 def package(name: str) -> Any:
-    """Import an engine, which may be missing here."""
+    """Import an engine, which may be missing in this environment."""
     return importlib.import_module(name)
 
 
@@ -71,12 +71,12 @@ class Encoder:
 
 
 def without_post_processor(tokenizer: Path, folder: Path) -> bytes:
-    """For splintr: its batch calls always apply the post-processor."""
+    """Remove the post-processor for splintr, which always applies it in batch calls."""
     return json.dumps(json.loads(tokenizer.read_text()) | {"post_processor": None}).encode()
 
 
 def imported(tokenizer: Path, folder: Path) -> tuple[str, str]:
-    """For quicktok, which converts a tokenizer.json once and checks the result against tokenizers."""
+    """Convert a tokenizer.json once for quicktok, which checks the result against tokenizers."""
     name, folder = tokenizer.stem, folder / "quicktok" / tokenizer.stem
     if not (folder / f"{name}.enc").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def imported(tokenizer: Path, folder: Path) -> tuple[str, str]:
 
 
 def ranks_of(tokenizer: Path, folder: Path) -> tuple[str, dict[bytes, int], IDs]:
-    """For tiktoken, which takes ranks instead of merges; `ids` maps ranks to IDs. Reading the ranks is free."""
+    """Read ranks for tiktoken, which takes no merges; `ids` maps ranks to IDs. Reading the ranks is not timed."""
     file = json.loads(tokenizer.read_text())
     pattern = only_pattern(file)
     merges = [merge.split(" ") if isinstance(merge, str) else merge for merge in file["model"]["merges"]]
@@ -102,7 +102,7 @@ def load_tiktoken(file: tuple[str, dict[bytes, int], IDs]) -> Any:
 
 
 def only_pattern(file: Row) -> str:
-    """Return the single pattern of a tokenizer.json; ValueError if its pre-tokenization is anything else."""
+    """Return the single pattern of a tokenizer.json. Raise ValueError for any other pre-tokenization."""
     if file["model"].get("byte_fallback"):
         raise ValueError("needs a byte-level vocabulary")
     steps = file["pre_tokenizer"].get("pretokenizers", [file["pre_tokenizer"]])
@@ -185,7 +185,7 @@ ENCODERS = {
 
 
 def encode(job: Row) -> Row:
-    """Load, encode a short text, encode the text. Cold is the sum of the two calls."""
+    """Load a tokenizer, encode a short text, and encode the text. Cold time is the sum of the two encode calls."""
     encoder = ENCODERS[job["engine"]]
     threads, text = job["threads"], Path(job["text"]).read_bytes()
     file = encoder.file(Path(job["tokenizer"]), Path(job["scratch"]))
@@ -210,7 +210,7 @@ def encode(job: Row) -> Row:
 
 
 def convert(job: Row) -> Row:
-    """Read a file and encode it, as a script would do; with "output", write tokens and start flags with zarr."""
+    """Read a file and encode it, as a script would. With "output", also write tokens and start flags with zarr."""
     encoder = ENCODERS[job["engine"]]
     loaded = encoder.load(encoder.file(Path(job["tokenizer"]), Path(job["scratch"])))
     if job["engine"] == "gigatoken":
@@ -224,7 +224,7 @@ def convert(job: Row) -> Row:
 
 
 def lengths(engine: str, result: Any) -> NDArray[np.int64]:
-    """Tokens per document."""
+    """Return the number of tokens per document."""
     if engine == "gigatoken":
         return np.asarray(package("awkward").num(result), dtype=np.int64)
     offsets = np.frombuffer(result[1], dtype=np.uint64).astype(np.int64)  # fastokens
@@ -248,7 +248,7 @@ Training = Callable[[], "int | Callable[[], Merges]"]
 
 
 def train_ours(text: Path, entries: int, threads: int) -> Training:
-    """With the tie rule of tokenizers, so that the merges can be compared."""
+    """Train with the tie rule of tokenizers, so that the merges can be compared."""
     train = package("bpe").train
 
     def run() -> Callable[[], Merges]:
@@ -285,7 +285,7 @@ def train_rustbpe(text: Path, entries: int, threads: int) -> Training:
 
     def run() -> int:
         tokenizer.train_from_iterator(iter(documents), entries - 1, pattern=GPT2_PATTERN)
-        return int(tokenizer.vocab_size) + 1  # it has no special tokens
+        return int(tokenizer.vocab_size) + 1  # there are no special tokens
 
     return run
 
@@ -297,7 +297,7 @@ def train_ffbpe(text: Path, entries: int, threads: int) -> Training:
 
 
 def train_sentencepiece(text: Path, entries: int, threads: int) -> Training:
-    """Its pre-tokenization splits at spaces."""
+    """Train with sentencepiece, which splits at spaces."""
     sentencepiece = package("sentencepiece")
 
     def run() -> int:
@@ -356,7 +356,7 @@ TRAINERS: dict[str, Callable[[Path, int, int], Training]] = {
 
 
 def to_bytes(entry: str) -> bytes:
-    """The bytes of an entry in the byte alphabet."""
+    """Return the bytes of an entry in the byte alphabet."""
     return bytes(map(BYTE_OF.__getitem__, entry))
 
 
@@ -382,7 +382,7 @@ def train(job: Row) -> Row:
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Seconds of wall clock and of processor time, all threads together, and the result."""
+    """Return the seconds of wall clock, the seconds of processor time of all threads, and the result."""
     started, cpu = time.perf_counter(), time.process_time()
     result = function()
     return time.perf_counter() - started, time.process_time() - cpu, result
@@ -393,7 +393,7 @@ def digest(content: bytes) -> str:
 
 
 def peak() -> int:
-    """Peak resident memory of this process in bytes."""
+    """Return the peak resident memory of this process in bytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 

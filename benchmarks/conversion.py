@@ -6,7 +6,7 @@ memory"), or writes them with zarr, unverified ("zarr arrays"). The IDs of all m
 
 Table "driver": files of --driver-gb GB on the disk. The parent plans the work, hands it to the workers, records what
 they report and writes the manifest; its processor time limits how many workers it can serve. The time of a command on
-1 MB is the fixed cost. Before each run the disk is synced and the machine rests, so no run pays for the one before.
+1 MB is the fixed cost. Before each run the disk is synced and the machine rests, so no run pays for the previous one.
 
     scripts/bench conversion --texts FOLDER --vocabularies FOLDER --scratch FOLDER
 """

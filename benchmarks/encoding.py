@@ -126,7 +126,7 @@ def run(engine: str, tokenizer: Path, text: Path, threads: int, scratch: Path) -
 
 @functools.cache
 def reference(tokenizer: Path, text: Path, scratch: Path) -> str | None:
-    """Digest of the IDs of tokenizers, computed with all cores; None if it does not load the file."""
+    """Return the digest of the IDs of tokenizers, computed with all cores, or None if it does not load the file."""
     row = run(REFERENCE, tokenizer, text, len(os.sched_getaffinity(0)), scratch)
     return None if "failed" in row else str(row["digest"])
 

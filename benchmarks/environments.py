@@ -91,12 +91,12 @@ def python(name: str) -> Path:
 
 
 def missing() -> dict[str, str]:
-    """Requirements that could not be installed, with the reason."""
+    """Return the requirements that could not be installed, with the reason."""
     return {key: reason for name in GROUPS for key, reason in _record(name).get("missing", {}).items()}
 
 
 def build() -> str:
-    """The commit of the installed build: "1a2b3c4", or "1a2b3c4 with changes". Ends the run if the sources changed."""
+    """Return the commit of the installed build: "1a2b3c4", or "1a2b3c4 with changes". Exit if the sources changed."""
     record = _record(MAIN)
     if not record:
         sys.exit("error: there is no .bench-venv; run scripts/bench setup")
@@ -108,7 +108,7 @@ def build() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the pinned packages, ours included, of each environment. tokenizers 1.0 is "tokenizers (rc)"."""
+    """Return the versions of tokenmill and the pinned packages. tokenizers 1.0 is "tokenizers (rc)"."""
     found: dict[str, str] = {}
     for name in GROUPS:
         names = [re.split(r"[=<>\[]", line)[0] for line in requirements(name)]

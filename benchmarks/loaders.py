@@ -4,7 +4,7 @@
 
 The product of each: input_ids and labels as int64[64, 1024] tensors of shuffled rows, with label -100 at the first
 token of each document. "prepare" writes the tokens of FOLDER/tokens.npy in the form that the loader prefers. The
-start flag stays in the low bit of a token, since no other loader has a place for it.
+start flag stays in the low bit of a token, since no other loader has a field for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stored_rows(folder: Path) -> NDArray[np.uint32]:
 
 
 def nothing(folder: Path) -> None:
-    """For loaders that read the files of `loading.py`."""
+    """Prepare nothing, for loaders that read the files of `loading.py`."""
 
 
 def forever(loader: Any) -> Batches:
@@ -177,7 +177,7 @@ def prepare(job: Row) -> Row:
 
 
 def load(job: Row) -> Row:
-    """Open, take the first batch, then draw batches for some seconds."""
+    """Open the data, take the first batch, then draw batches for the given seconds."""
     quiet(job)
     import torch
     import torch.utils.data
@@ -201,7 +201,7 @@ def load(job: Row) -> Row:
 
 
 def check(batch: dict[str, Any]) -> None:
-    """ValueError unless the batch is the product."""
+    """Raise ValueError if the batch is not the product."""
     for name, values in batch.items():
         if tuple(values.shape) != (BATCH_SIZE, SEQ_LEN) or str(values.dtype) != "torch.int64":
             raise ValueError(f"{name} is {values.dtype}{list(values.shape)}")
@@ -211,7 +211,7 @@ def check(batch: dict[str, Any]) -> None:
 
 
 def quiet(job: Row) -> None:
-    """Keep caches of the loaders inside the folder, and warnings out of the way."""
+    """Keep caches of the loaders inside the folder, and suppress warnings."""
     os.environ["DATA_OPTIMIZER_CACHE_FOLDER"] = str(Path(job["folder"]) / "cache")
     warnings.filterwarnings("ignore")
     shutil.rmtree(Path(job["folder"]) / "cache", ignore_errors=True)

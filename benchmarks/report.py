@@ -61,7 +61,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Result:
-    """A table's results: `content` of its JSON file and the runs of its CSV file."""
+    """The results of a table: `content` of its JSON file and the runs of its CSV file."""
 
     content: Row
     runs: list[Row]
@@ -78,7 +78,7 @@ class Result:
         return facts
 
     def groups(self, *keys: str) -> dict[tuple[str, ...], list[Row]]:
-        """Runs by the values of columns, in the order of the file."""
+        """Group runs by the values of columns, in the order of the file."""
         found: dict[tuple[str, ...], list[Row]] = {}
         for row in self.runs:
             found.setdefault(tuple(str(row[key]) for key in keys), []).append(row)
@@ -128,7 +128,7 @@ def competitors(cell: dict[str, Figure]) -> list[Figure]:
 
 
 def rate(row: Row) -> float:
-    """MB of text per second of processor time for one thread, of wall clock for more."""
+    """Return MB of text per second: of processor time for one thread, of wall clock for several."""
     return float(row["text_bytes"] / 1e6 / (row["cold_cpu_s"] if row["threads"] == 1 else row["cold_s"]))
 
 
@@ -183,7 +183,7 @@ HEAD = [
 
 
 def encoding(result: Result) -> str:
-    """Each cell with the fastest competitor, the medians per text, and the rows that are listed apart."""
+    """Return each cell with the fastest competitor, the medians per text, and the rows that are listed separately."""
     measured = cells(result, 1)
     kept = [cell for cell in measured if not cell.noisy]
     fast = [cell for cell in kept if not cell.only_slow]
@@ -222,7 +222,7 @@ def encoding_row(result: Result, cell: Cell) -> list[str]:
 
 
 def all_engines(result: Result) -> str:
-    """MB/s of every engine, one thread."""
+    """Return the MB/s of every engine with one thread."""
     measured = cells(result, 1)
     engines = list(dict.fromkeys(name for cell in measured for name in cell.figures))
     rows = []
@@ -250,7 +250,7 @@ def figure_or_dash(figure: Figure | None) -> str:
 
 
 def load_times(result: Result) -> str:
-    """Milliseconds to load a file and of the first call, over all runs with one thread."""
+    """Return the milliseconds to load a file and of the first call, over all runs with one thread."""
     runs = [row for row in result.runs if row["threads"] == 1]
     engines = list(dict.fromkeys(row["engine"] for row in runs))
     rows = []
@@ -275,7 +275,7 @@ def contest(
     value: tuple[str, Callable[[Row], float], bool],
     others: Sequence[tuple[str, Column]],
 ) -> str:
-    """A line per group and engine, best first, with the ratio to tokenmill; the fastest competitor is in bold.
+    """Return one line per group and engine, best first, with the ratio to tokenmill and the fastest competitor in bold.
 
     A group is left out as a whole if tokenmill or its fastest competitor is noisy, so no fast competitor is hidden.
     value: heading, function and whether more is better. others: columns of medians, or of a text column.
@@ -332,7 +332,7 @@ def loading(result: Result) -> str:
 
 
 def driver(result: Result) -> str:
-    """Processor time of the parent: fixed, and per GB above that."""
+    """Return the processor time of the parent: fixed, and per GB in addition."""
     rows = []
     for (zarr_format,), runs in result.groups("zarr_format").items():
         small, large = ([row for row in runs if (row["files"] > 1) == many] for many in (False, True))
@@ -357,7 +357,7 @@ def driver(result: Result) -> str:
 
 
 def machine(results: dict[str, Result]) -> str:
-    """The facts that all tables share, and the load at the start of each."""
+    """Return the facts that all tables share, and the load at the start of each."""
     facts = next(iter(results.values())).facts
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     lines = [f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB; {facts['system']}"]
@@ -372,7 +372,7 @@ TEXTS = {"en": "English", "multi": "several languages"}  # README's words for th
 
 
 def readme(results: dict[str, Result]) -> str:
-    """A few rows, of at least README_TURNS turns each."""
+    """Return a few rows, each from at least README_TURNS turns."""
     rows = []
     if "training" in results:
         for (text,), runs in results["training"].groups("text").items():

@@ -3,8 +3,8 @@
 The time is from the text to the merges. tokenmill, gigabpe and sentencepiece read the file within that time; the
 others have the documents in memory before. All use GPT-2's pattern, except sentencepiece, which splits at spaces.
 Trainers break ties between pairs of equal count by different rules. gigatoken, gigabpe and tokenizers share a rule, and
-tokenmill has it as an option, which this benchmark sets. The merges of these engines are compared with those of
-tokenizers. gigabpe differs, since it trains on the separators as text.
+tokenmill has it as an option, which this benchmark sets. The merges of these engines are compared with the
+merges of tokenizers. gigabpe differs, since it trains on the separators as text.
 
     scripts/bench training --texts FOLDER --vocabularies FOLDER --scratch FOLDER
 """
