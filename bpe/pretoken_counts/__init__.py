@@ -1,1 +1,1 @@
-"""Distinct pretokens and how often they occur: counted, merged, kept in files, sampled."""
+"""Count distinct pretokens: sampling, counting, merging, and counts files."""

@@ -1,7 +1,7 @@
 """Count the pretokens of texts in bounded memory.
 
 Counts that outgrow their share of the memory are written to a sorted file, and counting continues with an empty table.
-Text whose pattern or normalizer the core does not support is split in Python.
+If the core does not support the pattern or the normalizer, text is split in Python.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from tokenmill.inputs.batch import Batch
     from tokenmill.inputs.pieced_text import PiecedText
 
-# The regex package takes a second or less for this, and the memory that Python needs stays small.
+# The regex package takes at most a second for this, and Python needs little memory.
 PYTHON_BLOCK_BYTES: Final = 2 << 20
-# Tables of one thread for counting and sorting (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
+# Tables per thread for counting and sorting (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
 SPILL_SHARE: Final = 8  # counts are spilled when they take an eighth of the free memory
 
@@ -44,9 +44,9 @@ SPILL_SHARE: Final = 8  # counts are spilled when they take an eighth of the fre
 class BoundedCounter:
     """Counts blocks of text and batches of documents.
 
-    documents: number of documents that began.
+    documents: number of documents that began so far.
     block_bytes: bytes of text to pass at a time.
-    held_limit: how much text may be held that cannot be cut, None for no limit.
+    held_limit: limit for text that cannot be cut and must be held, None for no limit.
     budget: memory limit, which requires a workspace. None: all counts stay in memory.
     """
 
@@ -89,7 +89,7 @@ class BoundedCounter:
 
     @property
     def may_cut(self) -> bool:
-        """Return whether cuts can be found without the text before: if special tokens cannot overlap."""
+        """Return whether cuts can be found without the preceding text. Special tokens that may overlap prevent this."""
         firsts = {token[0] for token in self._specials}
         if any(byte in firsts for token in self._specials for byte in token[1:]):
             return False
@@ -100,9 +100,10 @@ class BoundedCounter:
         return bool(self._specials) or self._automaton is not None
 
     def _limit_of(self, free_bytes: int) -> HeldLimit:
-        """Return how much text may be held: it is in both buffers, and with its pretokens twice in the counter.
+        """Return how much text may be held.
 
-        The threads' tables come on top. The regex package sees text as characters of 4 bytes.
+        Held text is in both buffers, and together with its pretokens twice in the counter. The tables of the threads
+        are added. For the regex package, text consists of characters of 4 bytes.
         """
         used = used_bytes()
 
@@ -151,7 +152,7 @@ class BoundedCounter:
         in_document: bool,
         special_tokens: Sequence[str] | None = None,
     ) -> bool:
-        """Count a text as `count_block` does. special_tokens: None for those of the options."""
+        """Count a text as `count_block` does. special_tokens: None for the tokens of the options."""
         special_tokens = self._options.special_tokens if special_tokens is None else special_tokens
         counts: Counter[bytes] = Counter()
         done = 0
@@ -174,7 +175,7 @@ class BoundedCounter:
         return in_document
 
     def count_batch(self, batch: Batch, where: str, special_tokens: Sequence[str] = ()) -> None:
-        """Count documents end to end. special_tokens: tokens to split them at."""
+        """Count a batch of documents. special_tokens: tokens to split them at."""
         self.make_room(int(batch.offsets[-1]))
         if self._in_python:
             for start, stop in pairwise(batch.offsets.tolist()):
@@ -191,7 +192,7 @@ class BoundedCounter:
         self.documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
 
     def count_long(self, found: PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
-        """Count a long document if it is good. Return its number of bytes, 0 if it is bad."""
+        """Count a long document if it is valid. Return its number of bytes, 0 if it is invalid."""
         own = _core.PretokenCounter(self._automaton)
         own.set_normalizer(self._core_normalizer)
         specials = [token.encode() for token in special_tokens]

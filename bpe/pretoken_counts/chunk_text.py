@@ -1,8 +1,10 @@
-"""The part of a source that a text chunk counts: what begins in its bytes, cut where the text may be cut.
+"""Find the part of a source that a text chunk counts.
 
-Of text each chunk looks for a place to cut in its own bytes, by these bytes alone; its part goes from there to the
-place of the next chunk that has one. So all parts together are the text, whoever looks for them and however often. A
-chunk without such a place has no part, and the one before it goes on through it.
+Each chunk searches only its own bytes for an offset at which the text may be cut. Its part extends from this offset to
+the cut of the next chunk that has one. The parts of all chunks therefore cover the text exactly once, whichever process
+computes them. A chunk without a cut has no part, and the part of the chunk before extends across it.
+
+A chunk of records, or of text that is read as documents, counts the ones that begin in its bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ if TYPE_CHECKING:
 
 _WINDOW_BYTES: Final = 64 << 10
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
-_BESIDE: Final = 8  # bytes: a character before and behind
+_BESIDE: Final = 8  # bytes: one character on each side
 
 
 class Cuts:
-    """last_cut: of a text, see `PretokenCounter.last_cut`; None: text can be cut by who has all before it alone.
+    """Finds the parts of sources that text chunks count.
 
-    of_documents: text is read as documents; a chunk counts those that begin in it.
+    last_cut: see `PretokenCounter.last_cut`. None: cutting a text requires all the text before the cut.
+    of_documents: whether text is read as documents.
     """
 
     def __init__(
@@ -42,12 +45,12 @@ class Cuts:
     ) -> None:
         self._of_documents = of_documents
         self._last_cut, self._chunk_bytes = last_cut, chunk_bytes
-        # What begins before a window and reaches into it ends here.
+        # A special token or character that begins before a window ends within this margin.
         self._margin = max(map(len, special_tokens), default=0) + _BESIDE
         self._window_bytes = max(_WINDOW_BYTES, 8 * self._margin)
 
     def part(self, source: File, piece: Piece) -> Source | None:
-        """What a chunk counts of a source that it has this piece of; None: nothing."""
+        """Return the part of a source that a chunk counts, or None. piece: the bytes of the source in the chunk."""
         whole = source if source.version else Path(source.path)
         kind, size = source.kind, source.size_bytes
         is_text = kind.format == "text" and not self._of_documents
@@ -68,9 +71,9 @@ class Cuts:
             return FileRange(whole, start, size if place is None else place)
 
     def _place(self, file: RandomFile, start: int, stop: int) -> int | None:
-        """A place to cut at in (start, stop]; 0 if the file begins there, None if there is none.
+        """Return an offset in (start, stop] to cut at, None if there is none. Return 0 at the beginning of the file.
 
-        Windows that are not valid UTF-8 are passed over: where text is replaced, it is cut between such windows.
+        Windows that are not valid UTF-8 are skipped, so text with replaced bytes is cut only in valid windows.
         """
         if start == 0:
             return 0

@@ -1,4 +1,4 @@
-"""Files and objects -> one counts file, on any engine; what `tokenmill count --executor` does, from Python."""
+"""Count files and objects on any engine into one counts file: the Python API of `tokenmill count --executor`."""
 
 from __future__ import annotations
 
@@ -51,17 +51,26 @@ def count_files(
     retries: int = RETRIES,
     executor_options: Mapping[str, Any] = NO_OPTIONS,
 ) -> CountsFacts:
-    """Count the pretokens of files, folders, globs and URLs into a counts file, a path or URL; the facts of its text.
+    """Count the pretokens of files, folders, globs and URLs into a counts file. Return the facts of the text.
 
-    The file is that of `tokenmill count` on one machine, byte for byte. executor: "process", `workers` of them
-    (None: one per core); "dask" with the scheduler at `scheduler`; "ray", at `address`; a `distributed.Client`; or any
-    executor of `concurrent.futures`, `workers` tasks at a time. A client or executor stays open. retries: how often a
-    task runs again after a transient error. executor_options: arguments of dask's `Client.submit` or of Ray's
-    `options`. scratch: a folder that all workers see, or a URL, for sorted runs; None: next to the output.
-    text_chunk_bytes: text per task; None: depends on the size of the inputs. max_memory: bytes that a worker process
-    may take; None: 1 GiB per task. All else as for `count_pretokens`.
-    Errors are those of `count_pretokens`, and EngineFailure and WorkerLost (exit code 5). Nothing is left of a run that
-    failed.
+    The file equals the output of `tokenmill count` on one machine, byte for byte.
+
+    output: path or URL of the counts file.
+    executor: "process"; "dask"; "ray"; a `distributed.Client`; or any executor of `concurrent.futures`. A client or
+        executor stays open.
+    workers: number of processes, or of tasks at a time of an executor (default: one per core).
+    scheduler: address of the dask scheduler.
+    address: address of the Ray cluster.
+    scratch: folder that all workers can access, or URL, for sorted runs (default: next to the output).
+    text_chunk_bytes: bytes of text per task (default: depends on the size of the inputs).
+    max_memory: memory limit of a worker process in bytes (default: 1 GiB per task).
+    retries: maximum number of retries of a task after transient errors.
+    executor_options: arguments of dask's `Client.submit` or of Ray's `options`.
+
+    All other parameters are the same as for `count_pretokens`.
+
+    Raise the errors of `count_pretokens`, and EngineFailure or WorkerLost (exit code 5). A run that failed leaves no
+    files.
     """
     options = CountingOptions(
         special_tokens,
@@ -76,7 +85,7 @@ def count_files(
     )
     target = os.fspath(output)
     check_output(target, storage_options=storage_options)
-    folder = None if is_url(target) else os.path.dirname(target) or "."  # noqa: PTH120 - as it was given
+    folder = None if is_url(target) else os.path.dirname(target) or "."  # noqa: PTH120 - keeps the path as given
     place = None if scratch is None else os.fspath(scratch)
     engine = engine_options(
         executor, workers, scheduler, address, retries=retries, executor_options=executor_options
@@ -97,7 +106,7 @@ def count_files(
 def engine_options(
     executor: str | Executor | Any, workers: int | None, scheduler: str = "", address: str = "", **more: Any
 ) -> EngineOptions:
-    """The engine that is asked for; BadArgument for what does not go together."""
+    """Return the options of the engine. Raise BadArgument if they contradict each other."""
     try:
         check_engine(executor if isinstance(executor, str) else EXECUTORS[0], workers, scheduler, address)
     except ValueError as error:
@@ -117,9 +126,9 @@ def open_elsewhere(
     memory_bytes: int | None,
     **more: Any,
 ) -> Iterator[Elsewhere]:
-    """Where to count, with a scratch that is there as long as this is open.
+    """Open the scratch and return the engine with it.
 
-    scratch None: of processes of this machine, that of the workspace; of others, beside the output.
+    scratch: None for the folder of the workspace, or next to the output if that is a URL and workers are not local.
     """
     if chunk_bytes is not None:
         check_range("--text-chunk-bytes", chunk_bytes, 1, 1 << 40)

@@ -1,7 +1,8 @@
-"""Counts that lie in memory or in files, as many as there are; added up when they are read.
+"""Any number of counts, in memory or in files, that are added up when they are read.
 
-`blocks()` of a set equals the sum of its parts as dicts, in memory that depends neither on their sizes nor, beyond
-`merge_parts.FAN_IN`, on their number. `load()` gives what training wants, or says beforehand that it does not fit.
+`blocks()` of a set equals the sum of its parts as dicts. Its memory depends neither on the sizes of the parts nor,
+beyond `merge_parts.FAN_IN`, on their number. `load()` returns the counts for training, or raises NotEnoughMemory before
+it loads them.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from tokenmill.stores import NO_OPTIONS, StorageOptions
 if TYPE_CHECKING:
     from bpe.progress import Progress
 
-_COUNTED_APART: Final = 1 << 16  # how high a lowest count `fit` looks for
-_MOST_LEFT_OUT: Final = 0.9  # of all occurrences: a vocabulary of the rest would say nothing of the text
+_COUNTED_APART: Final = 1 << 16  # `fit` tries minimum counts below this
+# Share of all occurrences. If more are left out, the vocabulary does not represent the text.
+_MOST_LEFT_OUT: Final = 0.9
 
 MinCount = int | Literal["fit"]
 
 
 class CountSet:
-    """Parts that are added up, and the facts of all of them."""
+    """Counts in several parts, and the facts of their sum."""
 
     def __init__(self, parts: Sequence[PretokenCounts | CountsFile | OpenRun], facts: CountsFacts) -> None:
         self.parts = list(parts)
@@ -51,23 +53,23 @@ class CountSet:
     def of_files(
         paths: Iterable[str | os.PathLike[str]], storage_options: StorageOptions = NO_OPTIONS
     ) -> CountSet:
-        """The counts of the files, or objects, together; BadArgument naming two of other patterns or special tokens."""
+        """Open counts files or objects as one set. Raise BadArgument with two files that were counted differently."""
         files = [CountsFile(path, storage_options) for path in paths]
         return CountSet(files, facts_of(files))
 
     def with_parts_of(self, other: CountSet, name: str, other_name: str) -> CountSet:
-        """Both together; the names are for the BadArgument if they do not fit together."""
+        """Return both sets as one. Raise BadArgument with the names if they were counted differently."""
         facts = merged_facts([(name, self.facts), (other_name, other.facts)])
         return CountSet([*self.parts, *other.parts], facts)
 
     @property
     def most_distinct(self) -> int:
-        """The distinct pretokens of the parts, those in several counted for each: an upper bound."""
+        """Return an upper bound of the number of distinct pretokens: a pretoken counts once per part."""
         return sum(map(len, self.parts))
 
     @property
     def most_bytes(self) -> int:
-        """The bytes of those."""
+        """Return an upper bound of the bytes of the distinct pretokens."""
         return sum(
             part.pretoken_bytes.nbytes if isinstance(part, PretokenCounts) else part.pretoken_bytes
             for part in self.parts
@@ -76,14 +78,17 @@ class CountSet:
     def blocks(
         self, workspace: Workspace | None = None, budget: MemoryBudget | None = None
     ) -> Iterator[Arrays]:
-        """The sum, sorted. workspace: for what is merged in several rounds, needed for more than 64 parts.
+        """Return the sorted sum in blocks.
 
-        budget: as many parts are merged at once as it has room for. BadCounts for a sum of 2^63 or more.
+        workspace: for intermediate files; required for more than 64 parts.
+        budget: limits the number of parts that are merged at once.
+
+        Raise BadCounts if the sum is 2^63 or more.
         """
         return merge_parts(self.parts, workspace, budget)
 
     def check(self) -> None:
-        """Raise BadCounts for the first damaged file, after reading all of each."""
+        """Read all files. Raise BadCounts for the first damaged one."""
         for part in self.parts:
             for _ in part.blocks():
                 pass
@@ -95,7 +100,7 @@ class CountSet:
         budget: MemoryBudget | None = None,
         storage_options: StorageOptions = NO_OPTIONS,
     ) -> None:
-        """Write the sum as one counts file or, at a URL, object; it appears complete or not at all."""
+        """Write the sum as one counts file or, at a URL, one object. It appears complete or not at all."""
         write_counts_file(path, self.blocks(workspace, budget), self.facts, storage_options=storage_options)
 
     def load(
@@ -107,10 +112,13 @@ class CountSet:
         vocab_size: int = 1 << 15,
         threads: int | None = None,
     ) -> PretokenCounts:
-        """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
+        """Return the sum in memory, without the pretokens that occur less than `min_count` times.
 
-        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. BadArgument if it leaves
-        out all of them, NotEnoughMemory if merging what is left does not fit, or if hardly anything is left.
+        min_count: "fit" for the lowest count with which merging to `vocab_size` fits in memory for any text.
+        progress: gets a note about the pretokens that were left out.
+
+        Raise BadArgument if all pretokens are left out, and NotEnoughMemory if merging the others does not fit, or if
+        "fit" would leave out nearly all text.
         """
         check_min_count(min_count)
         needed = training_bytes(
@@ -119,7 +127,7 @@ class CountSet:
         fits = needed <= budget.free_bytes + self._held_bytes
         if fits and min_count in (1, "fit"):
             return self._collected(1, self.most_distinct, self.most_bytes, budget, workspace)
-        if not fits and len(self.parts) > 1:  # pretokens that are in several parts are one in the sum
+        if not fits and len(self.parts) > 1:  # a pretoken of several parts counts once in their sum
             merged = workspace.new_file()
             write_counts_file(merged, self.blocks(workspace, budget), self.facts, temporary=True)
             once = CountSet([CountsFile(merged)], self.facts)
@@ -131,14 +139,14 @@ class CountSet:
 
     @property
     def _held_bytes(self) -> int:
-        """What is in memory already of the sum: all of it, if it is one part that was never spilled, or nothing."""
+        """Return the bytes of the sum that are already in memory: all of a single part that was never spilled, or 0."""
         only = self.parts[0] if len(self.parts) == 1 else None
         return only.memory_bytes if isinstance(only, PretokenCounts) else 0
 
     def _collected(
         self, lowest: int, distinct: int, pretoken_bytes: int, budget: MemoryBudget, workspace: Workspace
     ) -> PretokenCounts:
-        """What occurs `lowest` times or more: so many pretokens and bytes at most."""
+        """Load pretokens that occur at least `lowest` times. distinct, pretoken_bytes: upper bounds for the result."""
         only = self.parts[0] if len(self.parts) == 1 else None
         if lowest == 1 and isinstance(only, PretokenCounts):
             return only
@@ -156,13 +164,13 @@ class CountSet:
         vocab_size: int,
         threads: int | None,
     ) -> tuple[int, int, int]:
-        """(the lowest count to keep, how many pretokens are kept, their bytes), by how many have each count.
+        """Return (lowest count to keep, number of pretokens kept, their bytes), from a histogram of the counts.
 
-        NotEnoughMemory if that does not help.
+        Raise NotEnoughMemory if leaving out rare pretokens does not help.
         """
         lowest = 1 if min_count == "fit" else min_count
         size = max(_COUNTED_APART, lowest + 1) if lowest < 1 << 24 else _COUNTED_APART
-        scale = 1 if lowest < size else lowest  # beyond: only "less" and "not less" matter
+        scale = 1 if lowest < size else lowest  # above: a count is only "less" or "not less"
         numbers, sizes, sums = (np.zeros(size, np.int64) for _ in range(3))
         pairs = np.zeros(1 << 16, np.int64)
         for text, ends, counts in self.blocks(workspace, budget):
@@ -171,24 +179,24 @@ class CountSet:
             places = np.minimum(counts // np.uint64(scale), np.uint64(size - 1)).astype(np.int64)
             np.add.at(numbers, places, 1)
             np.add.at(sizes, places, lengths)
-            np.add.at(sums, places, counts.astype(np.int64))  # below 2^63 in all: merge_parts checks it
+            np.add.at(sums, places, counts.astype(np.int64))  # merge_parts checks for overflow
         numbers_above, sizes_above = (column[::-1].cumsum()[::-1] for column in (numbers, sizes))
         place = 1 if scale > 1 else lowest
 
         def needed(place: int, at_most: bool = True) -> int:
-            """What merging those of the place and above takes beside what is held."""
-            held = self._held_bytes if place == 1 else 0  # what is left out is copied
+            """Return the additional memory for merging the pretokens of bin `place` and above."""
+            held = self._held_bytes if place == 1 else 0  # leaving out pretokens copies the others
             kept = int(numbers_above[place]), int(sizes_above[place])
             return training_bytes(*kept, vocab_size, at_most, int(pairs.max()), threads) - held
 
         free = budget.free_bytes
-        fitting = place  # the lowest that fits whatever the text
+        fitting = place  # the lowest bin that fits for any text
         while fitting < size - 1 and free < needed(fitting):
             fitting += 1
         leaves_enough = int(sums[:fitting].sum()) <= _MOST_LEFT_OUT * int(sums.sum())
         if min_count == "fit":
             if fitting > 1 and not leaves_enough:
-                # With the highest place that keeps enough.
+                # Report the highest minimum that keeps enough.
                 above = sums[::-1].cumsum()[::-1]
                 enough = int(np.flatnonzero(above >= (1 - _MOST_LEFT_OUT) * int(sums.sum()))[-1])
                 what = (
@@ -233,7 +241,7 @@ def check_min_count(min_count: MinCount) -> None:
 
 
 def _add_pairs(text: NDArray[np.uint8], pairs: NDArray[np.int64]) -> None:
-    """Add how often each pair of bytes stands in the text, those across the ends of pretokens too."""
+    """Add the number of occurrences of each pair of bytes in the text, including pairs across the ends of pretokens."""
     step = 1 << 16
     for start in range(0, len(text) - 1, step):
         piece = text[start : start + step + 1].astype(np.uint16)
@@ -241,7 +249,7 @@ def _add_pairs(text: NDArray[np.uint8], pairs: NDArray[np.int64]) -> None:
 
 
 def _at_least(block: Arrays, lowest: int) -> Arrays:
-    """The pretokens of the block that occur so often."""
+    """Return the pretokens of the block that occur at least `lowest` times."""
     pretoken_bytes, ends, counts = block
     kept = counts >= np.uint64(lowest)
     if kept.all():

@@ -1,7 +1,7 @@
-"""Sums of counts, exact: they stay below 2^63, so that nothing that adds counts up in 64 bits goes wrong in silence.
+"""Exact sums of counts, which must stay below 2^63 so that 64-bit sums cannot overflow.
 
-numpy's sums wrap without a word. Counts and their sums are checked where they are read and put together; what also
-multiplies them by lengths (merging, reports) checks that product.
+numpy's sums overflow silently. Counts and their sums are checked when they are read and merged. Code that multiplies
+counts by lengths (merging, reports) also checks the products.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AT_ONCE: Final = 1 << 20  # fewer than 2^31 halves of 32 bits have an exact sum
 
 
 def exact_sum(counts: NDArray[np.uint64]) -> int:
-    """The sum of uint64[n], however large: [2**63, 2**63] -> 2**64."""
+    """Return the sum of uint64[n] without overflow: [2**63, 2**63] -> 2**64."""
     total = 0
     for first in range(0, len(counts), _AT_ONCE):
         part = counts[first : first + _AT_ONCE]
@@ -29,7 +29,7 @@ def exact_sum(counts: NDArray[np.uint64]) -> int:
 
 
 def weighted_bytes(ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> int:
-    """The bytes of all occurrences, counts times lengths, however many: ends [1, 3], counts [2, 5] -> 12."""
+    """Return the sum of counts times lengths without overflow: ends [1, 3], counts [2, 5] -> 12."""
     total, start = 0, np.uint64(0)
     for first in range(0, len(ends), _AT_ONCE):
         part_ends, part = ends[first : first + _AT_ONCE], counts[first : first + _AT_ONCE]
@@ -43,13 +43,13 @@ def weighted_bytes(ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> int:
 
 
 def check_total(total: int, where: str) -> None:
-    """Raise BadCounts for a sum of counts of 2^63 or more; where: what it is the sum of."""
+    """Raise BadCounts if a sum of counts is 2^63 or more. where: name of the counts."""
     if total >= LIMIT:
         raise _too_large(f"{where}: sum of the counts", total)
 
 
 def check_weighted(ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
-    """Raise BadCounts for pretokens of 2^63 bytes or more, repeated ones each time."""
+    """Raise BadCounts if all occurrences of the pretokens have 2^63 bytes or more."""
     if (total := weighted_bytes(ends, counts)) >= LIMIT:
         raise _too_large("pretokens: bytes (counts times lengths)", total)
 

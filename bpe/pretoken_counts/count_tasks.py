@@ -1,6 +1,6 @@
-"""What a worker does for `count`: a text chunk -> a sorted run, later a range of keys of some runs -> their sum.
+"""The tasks of `count` on workers: text chunk -> sorted run, and a range of keys of several runs -> their sum.
 
-Tasks are pure (tokenmill/engines/engine.py): what an attempt writes counts for nothing until the driver has its result.
+Tasks are pure (tokenmill/engines/engine.py): files of an attempt are used only after the driver has its result.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.chunks import Chunks, TextChunk
 from tokenmill.inputs.sources import require_unchanged
 
-# What a task may take for counts and text that can't be cut; what outgrows it goes to the worker's disk.
+# Memory per task for counts and for text that cannot be cut. Counts beyond it are spilled to the worker's disk.
 TASK_BYTES = 1 << 30
 
 
 class CountingJob(NamedTuple):
-    """memory_bytes: what a worker process may take; None: TASK_BYTES beside what it takes when a task begins."""
+    """The job of counting text chunks.
+
+    memory_bytes: memory limit of a worker process; None: TASK_BYTES more than it uses when a task begins.
+    """
 
     chunks: Chunks
     options: CountingOptions
@@ -42,7 +45,7 @@ class CountingJob(NamedTuple):
 
 
 class ChunkCounts(NamedTuple):
-    """What a text chunk came to. run None: nothing is in it."""
+    """The counts of a text chunk. run: None if the chunk has no pretokens."""
 
     run: RunFile | None
     text_bytes: int
@@ -51,7 +54,7 @@ class ChunkCounts(NamedTuple):
 
 
 class _Steps:
-    """Tells the engine how far a task is."""
+    """Reports the progress of a task to the engine."""
 
     def begin(self, phase: str, total: int | None, unit: str) -> None:
         """See Progress."""
@@ -61,14 +64,14 @@ class _Steps:
         take_step(done)
 
     def note(self, text: str) -> None:
-        """See Progress; the driver tells of all chunks together."""
+        """See Progress. The driver shows notes for all chunks together."""
 
 
 def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
-    """Count the text that starts in a text chunk. A compressed file is counted as a whole where it starts.
+    """Count the text that starts in a text chunk. A compressed file belongs to the chunk in which it starts.
 
-    InvalidText names the file and byte, BadInput a bad record or a file that changed, NotEnoughMemory a text that
-    cannot be cut.
+    Raise InvalidText with the file and byte, BadInput for a bad record or a file that changed, and NotEnoughMemory for
+    text that cannot be cut.
     """
     job: CountingJob = find_job(key)
     budget = MemoryBudget(job.memory_bytes or used_bytes() + TASK_BYTES, job.memory_bytes is not None)
@@ -87,7 +90,7 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
                 continue
             counting.count(part)
             if not source.version:
-                require_unchanged(source, os.stat(source.path))  # noqa: PTH116 - of a million files
+                require_unchanged(source, os.stat(source.path))  # noqa: PTH116 - called for up to a million files
         counted = counting.finish("")
         run = job.scratch.keep(_steps(counted.blocks(workspace))) if counted.most_distinct else None
         facts = counted.facts
@@ -95,7 +98,7 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
 
 
 def merge_range(wanted: KeyRange, key: JobKey) -> RunFile:
-    """The sum of what runs have in a range of keys, in memory that depends on their number alone."""
+    """Merge the counts of several runs in a range of keys. The memory depends only on the number of runs."""
     scratch = find_job(key).scratch
     options = dict(scratch.options)
     run: RunFile = scratch.keep(_steps(merge_sorted(wanted.streams(scratch.place, options))))

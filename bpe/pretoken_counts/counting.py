@@ -1,11 +1,11 @@
 """Count the distinct pretokens of files and texts, block by block, in bounded memory.
 
-The counts equal `reference.count_pretokens`. They depend neither on the number of threads, the order of the sources,
-the size of the blocks nor on spilling, because a block ends only where the text may be cut whatever follows
+The counts equal `reference.count_pretokens`. They do not depend on the number of threads, the order of the sources,
+the size of the blocks, or spilling, because a block ends only where the text may be cut whatever follows
 (`bpe.pretoken_counts.text_blocks`). No pretoken spans two sources.
 
 With a budget, counts that outgrow their share of it are spilled to files (`bpe.pretoken_counts.bounded_counter`). The
-result is a `CountSet`, whose parts are merged when it is read.
+result is a `CountSet`, which merges its parts when it is read.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def count_pretokens(
 
     sources: texts and files. A str or path is a file, folder, glob or URL of a kind that `convert` reads. Bytes are a
         text. An open binary file is read to its end.
-    progress: object that is called with the phases, their progress and notes (default: None).
+    progress: receives the phases, their progress, and notes (default: None).
 
     All other parameters are the fields of `CountingOptions`. An expression that the core cannot compile runs in the
     `regex` package, on one thread at about 10 MB/s.
@@ -115,7 +115,7 @@ def count_sources(
 ) -> CountSet:
     """Return the counts of the sources: one part in memory, or files in the workspace if they outgrew the budget.
 
-    sample: description of the sample that the sources are, for the facts.
+    sample: description of the sample for the facts, "" if the sources are not sampled.
 
     Raise NotEnoughMemory for text without a cut that outgrows the budget, EnvironmentFailure if a source cannot be read
     or counts cannot be spilled.
@@ -131,7 +131,7 @@ def count_sources(
         counting.count(source)
     counted = counting.finish(sample)
     del counting
-    trim_memory()  # the next step looks at the free memory
+    trim_memory()  # the next step checks the free memory
     return counted
 
 

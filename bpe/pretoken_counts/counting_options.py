@@ -53,7 +53,7 @@ class CountingOptions:
 
     @property
     def text_separator(self) -> bytes:
-        """Return the separator at which text is split into documents, b"" if it is not."""
+        """Return the separator at which text is split into documents, b"" if it is not split."""
         if self.separator is None and self.on_error == "fail":
             return b""
         return (DEFAULT_SEPARATOR if self.separator is None else self.separator).encode()

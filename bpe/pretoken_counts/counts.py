@@ -43,43 +43,43 @@ class PretokenCounts:
 
     @property
     def total(self) -> int:
-        """How many pretokens the texts have, repeated ones each time."""
+        """Return the number of occurrences of all pretokens."""
         return exact_sum(self.counts)
 
     @property
     def text_bytes(self) -> int:
-        """Bytes of text read."""
+        """Return the number of bytes of text read."""
         return self.facts.text_bytes
 
     @property
     def replaced(self) -> int:
-        """How many U+FFFD were put in for what was not valid UTF-8."""
+        """Return the number of U+FFFD inserted for invalid UTF-8."""
         return self.facts.replaced
 
     @property
     def memory_bytes(self) -> int:
-        """What the arrays take."""
+        """Return the bytes of the arrays."""
         return self.pretoken_bytes.nbytes + self.ends.nbytes + self.counts.nbytes
 
     @property
     def arrays(self) -> Arrays:
-        """(pretoken_bytes, ends, counts)."""
+        """Return (pretoken_bytes, ends, counts)."""
         return self.pretoken_bytes, self.ends, self.counts
 
     def blocks(self) -> Iterator[Arrays]:
-        """Views of blocks as a counts file has them: who adds them up works on one at a time."""
+        """Return views of the counts in blocks, split as in a counts file."""
         return cut_in_blocks(self.arrays)
 
     def largest_block_bytes(self) -> int:
-        """What the largest of them takes, read from a counts file."""
+        """Return the memory that the largest block takes when it is read from a counts file."""
         return max((text.nbytes + 32 * len(ends) for text, ends, _ in self.blocks()), default=0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a counts file (format: `bpe.pretoken_counts.counts_layout`); it appears complete or not at all."""
+        """Write a counts file (format: `bpe.pretoken_counts.counts_layout`). It appears complete or not at all."""
         write_counts_file(path, [self.arrays], self.facts)
 
     def as_dict(self) -> dict[bytes, int]:
-        """{pretoken: count}, ascending; some 200 bytes a pretoken, so for small sets."""
+        """Return {pretoken: count}, ascending. Takes about 200 bytes per pretoken, so use it for small sets."""
         text = self.pretoken_bytes.tobytes()
         ends = self.ends.tolist()
         spans = zip([0, *ends[:-1]], ends, self.counts.tolist(), strict=True) if ends else ()
@@ -87,9 +87,10 @@ class PretokenCounts:
 
     @staticmethod
     def load(*paths: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS) -> PretokenCounts:
-        """The counts of one or more files, or objects of stores, added up.
+        """Return the sum of the counts in files, or in objects of stores.
 
-        MissingInput and BadCounts name the file that is at fault, BadArgument two that were not cut in the same way.
+        Raise MissingInput or BadCounts with the faulty file, and BadArgument with two files that were counted
+        differently.
         """
         files = [CountsFile(path, storage_options) for path in paths]
         with Workspace() as workspace:
@@ -100,14 +101,14 @@ class PretokenCounts:
 
     @staticmethod
     def from_mapping(counts: Mapping[bytes, int], facts: CountsFacts | None = None) -> PretokenCounts:
-        """The counts of a {pretoken: count}; BadArgument for what is no count."""
+        """Return the counts of {pretoken: count}. Raise BadArgument for an invalid count."""
         counter = _core.PretokenCounter(None)
         add_mapping(counter, counts)
         return PretokenCounts(*counter.items(), facts or CountsFacts())
 
 
 def add_mapping(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> None:
-    """Add the counts of a {pretoken: count} to the core's counter; BadArgument for what is no count."""
+    """Add the counts of {pretoken: count} to the core's counter. Raise BadArgument for an invalid count."""
     weights = np.array(list(counts.values()) or [0])
     if weights.dtype.kind not in "iu" or weights.min() < 0:
         raise BadArgument("counts: must be integers from 0 to 2^64 - 1")

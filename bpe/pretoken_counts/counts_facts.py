@@ -41,7 +41,7 @@ class CountedSource:
     mtime_ns: int = 0
 
     def to_json(self) -> list[Any]:
-        """Return the row of a counts file."""
+        """Return the row for a counts file."""
         return [self.name, self.size_bytes, self.counted_bytes, self.mtime_ns]
 
 
@@ -74,7 +74,7 @@ class CountsFacts:
         return self.pretokenizer.description if self.pretokenizer else "none"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as they are stored in a counts file."""
+        """Return the facts in the form stored in a counts file."""
         return {
             "pattern": self.pretokenizer.to_data() if self.pretokenizer else [],
             "special_tokens": list(self.special_tokens),

@@ -1,4 +1,4 @@
-"""Reads counts files (counts_layout.py). Every hash, the order and the sums are checked."""
+"""Read counts files (counts_layout.py). Every hash, the order and the sums are checked."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ _BLOCKS_DIFFER: Final = "blocks do not match the footer"
 
 
 class CountsFile:
-    """A counts file; header and footer are read and checked, the blocks when they are asked for.
+    """A counts file. The constructor reads and checks the header and footer; `blocks` reads and checks the rest.
 
-    distinct: pretokens. total: occurrences. pretoken_bytes: of the distinct pretokens, end to end.
+    distinct: number of distinct pretokens.
+    total: number of occurrences.
+    pretoken_bytes: sum of the lengths of the distinct pretokens.
     """
 
     def __init__(
@@ -41,9 +43,13 @@ class CountsFile:
         storage_options: StorageOptions = NO_OPTIONS,
         size: int | None = None,
     ) -> None:
-        """MissingInput if there is none, BadCounts if it is damaged, EnvironmentFailure if it can't be read.
+        """Open a counts file.
 
-        path: may be a URL. size: of an object, where it is known.
+        path: path or URL.
+        size: bytes of an object, None if unknown.
+
+        Raise MissingInput if the file does not exist, BadCounts if it is damaged, and EnvironmentFailure if it cannot
+        be read.
         """
         self.path = os.fspath(path)
         self._options, self._file_bytes = storage_options, size
@@ -61,7 +67,7 @@ class CountsFile:
             self._blocks, self.distinct, self.pretoken_bytes = (
                 whole(facts[name]) for name in ("blocks", "distinct", "pretoken_bytes")
             )
-            self.total = whole(facts["total"], below=1 << 128)  # beyond 2^63 it has an error of its own
+            self.total = whole(facts["total"], below=1 << 128)  # check_total reports 2^63 or more
             if self.facts.pretokenizer is not None:
                 self.facts.pretokenizer.checked()
         except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
@@ -74,7 +80,7 @@ class CountsFile:
 
     @property
     def shown(self) -> str:
-        """The path, or the URL without credentials."""
+        """Return the path, or the URL without credentials."""
         return shown_url(self.path)
 
     def _open(self) -> RandomFile:
@@ -86,9 +92,8 @@ class CountsFile:
     def _read_footer(self, file: RandomFile) -> bytes:
         size = file.size
         tail_start = max(0, size - TAIL.size)
-        tail = read_at(
-            file, tail_start, TAIL.size
-        )  # first: of an object, the request for it has the footer too
+        # The tail is read first, because a request to a store also fetches the footer.
+        tail = read_at(file, tail_start, TAIL.size)
         header = read_at(file, 0, HEADER.size)
         if header[:8] != MAGIC[: len(header)] or not header:
             raise BadCounts(f"{self.shown}: not a counts file of tokenmill count")
@@ -109,7 +114,7 @@ class CountsFile:
         return footer
 
     def largest_block_bytes(self) -> int:
-        """What the largest block takes in memory, by the heads of the blocks alone; damage is for `blocks` to find."""
+        """Return the memory that the largest block takes. Reads only the heads of blocks and does not report damage."""
         largest = 0
         try:
             with self._open() as file:
@@ -129,7 +134,7 @@ class CountsFile:
         return largest
 
     def blocks(self) -> Iterator[Arrays]:
-        """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
+        """Yield (pretoken bytes, ends, counts) of each block, ascending. Raise BadCounts with the offset of damage."""
         distinct = total = pretoken_bytes = 0
         for arrays in self.blocks_from(Mark(b"", HEADER.size, 0)):
             distinct += len(arrays[1])
@@ -140,7 +145,7 @@ class CountsFile:
             raise self._bad(_BLOCKS_DIFFER)
 
     def blocks_from(self, mark: Mark) -> Iterator[Arrays]:
-        """The same from a mark of this file on; the sums of the file are not looked at."""
+        """Yield the blocks from a mark of this file, without checking the sums of the file."""
         before: Arrays | None = None
         offset = mark.offset
         try:
@@ -158,16 +163,16 @@ class CountsFile:
             raise self._bad(_BLOCKS_DIFFER)
 
     def _read_block(self, file: RandomFile, offset: int, number: int) -> tuple[Arrays, int]:
-        """(the block's arrays, its bytes with head and hash)."""
+        """Return (arrays of the block, its bytes including head and hash)."""
         head = read_at(file, offset, BLOCK.size)
         size = 0
         if len(head) == BLOCK.size:
             pretokens, length_width, count_width, _, text_bytes = BLOCK.unpack(head)
             size = pretokens * (length_width + count_width) + text_bytes
-        # Before anything is read into memory: a number that was damaged may ask for any amount.
+        # Checked before reading, because a damaged number may request any amount of memory.
         if not 0 < size <= self._footer_start - offset - BLOCK.size - HASH_BYTES:
             raise self._bad(f"block {number} at byte {offset} exceeds the file")
-        # Once in memory: it may be one long pretoken.
+        # Held once, because it may be one long pretoken.
         block = memoryview(read_at(file, offset, BLOCK.size + size + HASH_BYTES))
         if len(block) < BLOCK.size + size + HASH_BYTES:
             raise self._bad(f"block {number} at byte {offset} is truncated")
@@ -183,7 +188,7 @@ class CountsFile:
         lengths = np.frombuffer(block, f"<u{length_width}", pretokens, BLOCK.size)
         counts = np.frombuffer(block, f"<u{count_width}", pretokens, lengths_stop).astype(np.uint64)
         ends = np.cumsum(lengths, dtype=np.uint64)
-        # Lengths so large that their sum wraps would make ends that do not ascend.
+        # If the sum of the lengths overflows, the ends do not ascend.
         if not lengths.all() or ends[-1] != text_bytes or (ends[1:] <= ends[:-1]).any():
             raise self._bad(f"lengths of block {number} at byte {offset} do not match its pretokens")
         if not counts.all():

@@ -1,4 +1,4 @@
-"""Writes counts files (counts_layout.py)."""
+"""Write counts files (counts_layout.py)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 
 class Written(NamedTuple):
-    """What was written: the sum of its counts, and a mark for each block."""
+    """The sum of the counts in a written file, and a mark for each block."""
 
     total: int
     marks: tuple[Mark, ...]
 
 
 class CountsWriter:
-    """Writes one counts file: `write` sorted counts, then `finish`. The file is the caller's to open and to name."""
+    """Writes one counts file: call `write` with sorted counts, then `finish`. The caller opens and closes the file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -48,7 +48,7 @@ class CountsWriter:
         self._waiting_pretokens = self._waiting_bytes = 0
 
     def write(self, arrays: Arrays) -> None:
-        """Write counts whose pretokens come after all before; how they are dealt out to calls changes nothing."""
+        """Write counts with pretokens greater than all before. Dividing them among calls does not change the file."""
         self._waiting.append(arrays)
         self._waiting_pretokens += len(arrays[1])
         self._waiting_bytes += arrays[0].nbytes
@@ -56,17 +56,17 @@ class CountsWriter:
             self._write_blocks(all_of_it=False)
 
     def _write_blocks(self, all_of_it: bool) -> None:
-        """Write full blocks: as many pretokens as are allowed in number and bytes, at least one."""
+        """Write full blocks: at most BLOCK_PRETOKENS and BLOCK_BYTES, and at least one pretoken."""
         pretoken_bytes, ends, counts = joined(self._waiting)
         first = 0
         for block in cut_in_blocks((pretoken_bytes, ends, counts)):
             size = len(block[1])
             if first + size == len(ends) and size < BLOCK_PRETOKENS and not all_of_it:
-                break  # what comes next may go into it
+                break  # the next counts may still fit in this block
             self._write_block(*block)
             first += size
         start = int(ends[first - 1]) if first else 0
-        # Copied, less than a block: a view would keep all that it was cut from.
+        # A copy of less than a block, because a view would keep the whole array in memory.
         self._waiting = [
             (pretoken_bytes[start:].copy(), ends[first:] - np.uint64(start), counts[first:].copy())
         ]
@@ -86,7 +86,7 @@ class CountsWriter:
         stop = 0
         for part in (np.frombuffer(head, np.uint8), *columns, pretoken_bytes):
             start, stop = stop, stop + part.nbytes
-            block[start:stop] = part.view(np.uint8)  # once: a pretoken may be of megabytes
+            block[start:stop] = part.view(np.uint8)  # copied once, because a pretoken may have megabytes
         key = pretoken_bytes[: min(int(ends[0]), MARK_BYTES)].tobytes()
         self._marks.append(Mark(key, self._offset, self._blocks))
         self._file.write(block.data)
@@ -98,7 +98,7 @@ class CountsWriter:
         self._pretoken_bytes += pretoken_bytes.nbytes
 
     def finish(self, facts: CountsFacts) -> Written:
-        """Write what is waiting, footer and tail."""
+        """Write the remaining counts, the footer and the tail."""
         self._write_blocks(all_of_it=True)
         check_total(self._total, "counts file")
         sums = (self._blocks, self._distinct, self._total, self._pretoken_bytes)
@@ -121,9 +121,9 @@ def write_counts_file(
     temporary: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
 ) -> Written:
-    """Write a counts file, or an object where the path is a URL; it appears complete or not at all.
+    """Write a counts file, or an object if the path is a URL. It appears complete or not at all.
 
-    temporary: in a folder that nobody else looks into, so neither renamed nor made to reach the disk.
+    temporary: write without renaming and syncing, because no other process reads the folder.
     """
     from bpe.output_file import open_output_file
 
@@ -135,7 +135,7 @@ def write_counts_file(
             return _write(file, blocks, facts)
     except OSError as error:
         if isinstance(error, EnvironmentFailure):
-            raise  # of what is read while writing
+            raise  # an error of reading the blocks
         raise EnvironmentFailure(
             f"{path}: cannot write ({error.strerror or error}). Choose another folder with --temp-dir."
         ) from None
@@ -149,7 +149,7 @@ def _write(file: BinaryIO, blocks: Iterable[Arrays], facts: CountsFacts) -> Writ
 
 
 def cut_in_blocks(arrays: Arrays) -> Iterator[Arrays]:
-    """The counts as a counts file has them: blocks of so many pretokens and bytes at most, or one longer."""
+    """Yield the counts in blocks of at most BLOCK_PRETOKENS and BLOCK_BYTES, or of one longer pretoken."""
     pretoken_bytes, ends, counts = arrays
     first = 0
     while first < len(ends):

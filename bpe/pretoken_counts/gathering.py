@@ -1,4 +1,4 @@
-"""The counts of inputs and of counts files together, and how their text is split into pretokens."""
+"""Combine the counts of inputs and of counts files, and check that their text is split in the same way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cut:
-    """How text is split, and the counts files that were split so, None if there are none."""
+    """How text is split. counted: counts files of text that was split in this way, None if there are none."""
 
     special_tokens: Sequence[str]
     pattern: str | Pretokenizer
@@ -46,11 +46,11 @@ def cut_of_files(
 ) -> Cut:
     """Return the counts files, and the special tokens and pattern they were counted with.
 
-    special_tokens, pattern: what the caller asks for, None for what the files have. More special tokens than in the
-        files are allowed: the text was not split at those.
+    special_tokens, pattern: required values, None to use the values in the files. Special tokens that are not in the
+        files are allowed, although the text was not split at them.
     rule: a pattern and a normalizer, instead of a pattern alone.
 
-    Raise BadArgument and name both if the files differ, or if the caller asks for something else.
+    Raise BadArgument with both values if the files differ from each other or from the required values.
     """
     paths = list(paths)
     if rule is not None:
@@ -144,7 +144,7 @@ def gather_counts(
 
 def _tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str:
     """Return a note that names the special tokens at which counted text was not split, "" if there are none."""
-    if facts.pretokenizer is None:  # given by the caller, so the splits are unknown
+    if facts.pretokenizer is None:  # the caller supplied the counts, so the splits are unknown
         return ""
     more = [shown(token) for token in special_tokens if token not in facts.special_tokens]
     if not more:
@@ -157,7 +157,7 @@ def _tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str
 
 
 def _named_twice(inputs: Sequence[Source], counted: CountSet | None) -> str:
-    """Return a note about files that are counted more than once, also by links or in a counts file; "" if none are."""
+    """Return a note about files that are counted twice, through links or counts files too. Return "" if none are."""
     before = {source.name for source in counted.facts.sources if source.mtime_ns} if counted else set()
     seen: set[tuple[int, int]] = set()
     twice = []

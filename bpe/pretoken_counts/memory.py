@@ -1,7 +1,7 @@
-"""How much memory may be used, and what a training takes: so that what does not fit is said before it is tried.
+"""Memory limits and estimates, so that work that does not fit fails before it starts.
 
-The budget is what the whole process may take, in bytes. Where none is given it is what the machine, the control group
-and the limits of the shell leave, less a fifth for everybody else.
+The budget limits the memory of the whole process, in bytes. By default the process may use four fifths of the memory
+that is still available within the limits of the machine, the control group and the shell.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ from bpe.errors import BadArgument, NotEnoughMemory, check_whole
 from bpe.threads import available_threads
 from tokenmill.inputs.sizes import bytes_text
 
-# The least that counting can work with, beside what the process takes already.
+# Minimum memory for counting, in addition to the memory in use.
 MIN_FREE_BYTES: Final = 32 << 20
 _UNKNOWN: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """limit_bytes: of the whole process. given: whether the user named it."""
+    """A memory limit.
+
+    limit_bytes: limit for the whole process.
+    given: whether the user set it.
+    """
 
     limit_bytes: int
     given: bool = True
 
     @staticmethod
     def of(max_memory_bytes: int | None) -> MemoryBudget:
-        """The budget that is asked for, or what there is; BadArgument if counting can't work with it."""
+        """Return the budget for a limit (None: the available memory). Raise BadArgument if it is too small to count."""
         if max_memory_bytes is None:
             return MemoryBudget(used_bytes() + max(MIN_FREE_BYTES, available_bytes() // 5 * 4), given=False)
         least = used_bytes() + MIN_FREE_BYTES
@@ -42,22 +46,22 @@ class MemoryBudget:
             raise BadArgument(
                 f"max_memory: must be at least {bytes_text(least + 10**6)} (got {bytes_text(max_memory_bytes)})"
             )
-        _core.return_large_memory()  # what is freed must not count
+        _core.return_large_memory()  # freed memory must not count as used
         return MemoryBudget(max_memory_bytes)
 
     @property
     def free_bytes(self) -> int:
-        """What is left of it now."""
+        """Return the bytes that are still free."""
         return max(0, self.limit_bytes - used_bytes())
 
     @property
     def words(self) -> str:
-        """What the limit is, for a message."""
+        """Return a description of the limit for messages."""
         return f"{bytes_text(self.limit_bytes)} ({'--max-memory' if self.given else 'available on this machine'})"
 
 
 def used_bytes() -> int:
-    """The memory that the process takes now."""
+    """Return the memory that the process uses now."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * mmap.PAGESIZE
@@ -66,7 +70,7 @@ def used_bytes() -> int:
 
 
 def available_bytes() -> int:
-    """What the process could take beyond that: of the machine, its control group, and `ulimit -v`."""
+    """Return the additional memory that the machine, the control group, and `ulimit -v` allow."""
     return max(0, min(_machine_bytes(), _group_bytes(), _address_space_bytes()))
 
 
@@ -81,7 +85,7 @@ def _machine_bytes() -> int:
 
 
 def _group_bytes() -> int:
-    """What the control groups of the process leave; page cache that can be dropped does not count as taken."""
+    """Return the memory left in the control groups of the process. Page cache that can be dropped counts as free."""
     left = _UNKNOWN
     for group, is_version_2 in control_groups("memory"):
         limit, usage = (
@@ -107,17 +111,17 @@ def _address_space_bytes() -> int:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return limit // 2
-    # Each thread maps a stack and an arena that it hardly uses.
+    # Each thread maps a stack and an arena, and hardly uses them.
     return limit - pages * mmap.PAGESIZE - (128 << 20)
 
 
 def trim_memory() -> None:
-    """Give what malloc keeps of freed memory back to the system, so that `used_bytes` is what is in use."""
+    """Release the freed memory that malloc keeps, so that `used_bytes` counts only memory in use."""
     _core.trim_memory()
 
 
 def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
-    """Raise NotEnoughMemory if so much more does not fit; what: the work that takes it."""
+    """Raise NotEnoughMemory unless `needed_bytes` more fit in the budget. what: name of the work."""
     if needed_bytes > budget.free_bytes:
         used = used_bytes()
         raise NotEnoughMemory(
@@ -127,9 +131,9 @@ def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
 
 
 def enough_limit(size_bytes: int) -> str:
-    """A limit that is enough for so much, as --max-memory takes it: 90_000_001 -> "99MB".
+    """Return a value of --max-memory that is enough for `size_bytes`: 90_000_001 -> "99MB".
 
-    More by a twentieth and 4 MB: with another limit the steps before leave other gaps in memory.
+    It is larger by 5 % and 4 MB, because with another limit earlier steps fragment memory differently.
     """
     return f"{size_bytes * 21 // (20 * 10**6) + 5}MB"
 
@@ -142,12 +146,16 @@ def training_bytes(
     most_places: int | None = None,
     threads: int | None = None,
 ) -> int:
-    """What merging takes, with the counts themselves. at_most: for any counts; else what text takes.
+    """Return the memory for merging, including the counts themselves.
 
-    most_places: of one pair of bytes; no pair of entries ever has more. threads None: one a core.
-    Bytes for each byte of the distinct pretokens and each of them: an id, the places of pairs (two at most, a half as
-    text has them) and, of one merge at a time, its occurrences, which share no slots. For an entry, most are counts of
-    the pairs it stands in. What turns out to take more is stopped by the core, which asks before it takes memory.
+    at_most: return an upper bound for any counts, instead of an estimate for ordinary text.
+    most_places: occurrences of the most frequent pair of bytes. No pair of entries has more.
+    threads: None for one per core.
+
+    Each distinct pretoken takes one slot for each of its bytes and one more. A slot has an ID and the offsets of pairs:
+    at most two, and half as many in ordinary text. The occurrences of one merge at a time are added; they share no
+    slots. Memory per entry is mostly counts of the pairs that contain it. If merging needs more than the estimate, the
+    core raises an error, because it checks the limit before each allocation.
     """
     slots = pretoken_bytes + distinct
     entries = min(vocab_size, pretoken_bytes)
@@ -166,7 +174,7 @@ def training_bytes(
         + slots // 16
         + (2 * id_ + place) * occurrences
         + _PAIR_BYTES * pairs
-        + min(8 * slots, 32 << 20)  # sums that keep rare pairs out of the table
+        + min(8 * slots, 32 << 20)  # sums that exclude rare pairs from the table
         + (150 + 96 * threads) * entries
         + threads * (1 << 20)
         + (16 << 20)
@@ -176,7 +184,7 @@ def training_bytes(
 def refused_training(
     distinct: int, needed_bytes: int, enough_bytes: int, budget: MemoryBudget, ways_out: str
 ) -> NotEnoughMemory:
-    """The error for merging that does not fit: what it takes as text does, and what is enough for any text."""
+    """Return the error for merging that does not fit, with the estimates for ordinary and for any text."""
     pretokens = f"{distinct:,} distinct pretoken{'' if distinct == 1 else 's'}"
     most = f" (for some texts {bytes_text(enough_bytes)})" if enough_bytes > needed_bytes else ""
     enough = enough_limit(used_bytes() + max(enough_bytes, needed_bytes))
@@ -192,7 +200,7 @@ def _needs(what: str, needed: str, budget: MemoryBudget) -> str:
 
 
 def ways_out(may_leave_out: bool, distinct: int) -> str:
-    """What helps beside a higher limit. may_leave_out: whether merging fits without the rarest pretokens."""
+    """Return remedies other than a higher limit. may_leave_out: whether merging fits without the rarest pretokens."""
     ways = []
     if may_leave_out:
         ways.append("use --min-pretoken-count 2 (or fit) to leave out the rarest")
@@ -202,4 +210,4 @@ def ways_out(may_leave_out: bool, distinct: int) -> str:
 
 
 _MOST_MERGING_THREADS: Final = 64  # bpe/native/train/trainer.cpp
-_PAIR_BYTES: Final = 56  # of the table of pairs while it grows
+_PAIR_BYTES: Final = 56  # per pair in the table of pairs while it grows

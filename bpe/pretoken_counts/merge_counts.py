@@ -1,8 +1,8 @@
-"""Sorted counts added up: many sorted streams become one, in memory that depends on the number of streams alone.
+"""Merge sorted streams of counts into one, in memory that depends only on the number of streams.
 
-One block of each stream is held. Up to the lowest of their last pretokens nothing can come from later blocks, so that
-much of each is added in a hash table, given on sorted, and the streams that are used up read their next block.
-`merge_sorted` of any streams equals the sum of their counts as dicts.
+One block of each stream is held. The lowest of their last pretokens is a bound: later blocks have only pretokens above
+it. The pretokens up to the bound are therefore summed in a hash table and yielded in order. Exhausted streams then read
+their next block. `merge_sorted` of any streams equals the sum of their counts as dicts.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from bpe.pretoken_counts.counts_facts import Arrays
 
 
 def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:
-    """Blocks of (pretoken bytes, ends, counts) of all the streams together, ascending, each pretoken once.
+    """Yield blocks of (pretoken bytes, ends, counts) of all streams together, ascending, each pretoken once.
 
-    Each stream gives blocks that ascend, within and from one to the next, and no pretoken twice.
-    [{a: 1, c: 2}], [{b: 1}, {c: 3}] -> {a: 1, b: 1, c: 5}, in one or more blocks. Cost: some 0.2 µs a pretoken.
+    streams: blocks of pretokens that ascend within and across blocks, without repeats.
+
+    [{a: 1, c: 2}], [{b: 1}, {c: 3}] -> {a: 1, b: 1, c: 5}, in one or more blocks. Cost: about 0.2 µs per pretoken.
     """
     heads = [head for head in map(_Head, streams) if head.holds_some()]
     while len(heads) > 1:
@@ -38,17 +39,17 @@ def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:
 
 
 class _Head:
-    """The block of a stream that is being used, and how much of it is left."""
+    """The current block of a stream, and the pretokens left in it."""
 
     def __init__(self, stream: Iterable[Arrays]) -> None:
         self._blocks = iter(stream)
-        self._first = 0  # pretokens before it are taken
+        self._first = 0  # index of the first pretoken that is left
         self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._ends = self._counts = np.zeros(0, np.uint64)
         self.last = b""
 
     def holds_some(self) -> bool:
-        """Whether there is something to take; reads the next block where that is needed."""
+        """Return whether pretokens are left. Reads the next block if needed."""
         while self._first == len(self._ends):
             block = next(self._blocks, None)
             if block is None:
@@ -59,7 +60,7 @@ class _Head:
         return True
 
     def take(self, bound: bytes) -> Arrays:
-        """What is left of the block, up to and including `bound`."""
+        """Remove and return the pretokens of the block up to and including `bound`."""
         first, stop = self._first, len(self._ends)
         if self.last > bound:
             stop = bisect_right(range(stop), bound, lo=first, key=self._pretoken)
@@ -79,7 +80,7 @@ class _Head:
 
 
 def joined(blocks: Iterable[Arrays]) -> Arrays:
-    """The blocks of one stream end to end."""
+    """Concatenate the blocks of one stream."""
     texts, ends, counts = [], [], []
     offset = 0
     for text, block_ends, block_counts in blocks:
@@ -95,9 +96,10 @@ def joined(blocks: Iterable[Arrays]) -> Arrays:
 
 
 def collected(blocks: Iterable[Arrays], most_distinct: int, most_bytes: int) -> Arrays:
-    """The blocks of one stream end to end, which have so many pretokens and bytes at most; each is held once.
+    """Concatenate the blocks of one stream, holding each pretoken once.
 
-    Of memory that is set aside only what is written counts, so too much of it costs nothing.
+    most_distinct, most_bytes: upper bounds for the pretokens and their bytes. A loose bound costs nothing, because
+        reserved pages use memory only when they are written.
     """
     text, ends = np.empty(most_bytes, np.uint8), np.empty(most_distinct, np.uint64)
     counts = np.empty(most_distinct, np.uint64)

@@ -1,7 +1,7 @@
-"""Any number of counts added up, in memory or in files: some at once, more in several rounds through files.
+"""Merge any number of counts, in memory or in files. Many parts are merged in several rounds through files.
 
-How many at once: `FAN_IN`, or as many as the memory has room for. A stream takes a block of its file, and what its
-last pretoken is compared with; a pretoken longer than a block is a block of its own.
+A round merges up to `FAN_IN` parts, or as many as fit in memory. A stream holds a block of its file and copies of the
+pretokens that are compared. A pretoken longer than a block has a separate block.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from bpe.pretoken_counts.memory import MemoryBudget, check_room
 from bpe.pretoken_counts.merge_counts import merge_sorted
 from bpe.pretoken_counts.workspace import Workspace
 
-FAN_IN: Final = 64  # streams merged at once: 40 MB of blocks, and far from any limit of open files
-_STREAM_BYTES: Final = 1 << 18  # at least, for a file of few pretokens
-_LONG_BYTES: Final = 1 << 20  # a block of more is one pretoken
-_MERGE_BYTES: Final = 12 << 20  # the table that a round adds up in, and its result
+FAN_IN: Final = 64  # streams merged at once: 40 MB of blocks, far below any limit on open files
+_STREAM_BYTES: Final = 1 << 18  # minimum, for files with few pretokens
+_LONG_BYTES: Final = 1 << 20  # a larger block has one pretoken
+_MERGE_BYTES: Final = 12 << 20  # hash table and result of a round
 
 
 class Counted(Protocol):
-    """A part: counts that can be read block by block."""
+    """Counts that can be read block by block."""
 
     @property
     def total(self) -> int:
-        """The sum of its counts."""
+        """Return the sum of the counts."""
         ...
 
     def largest_block_bytes(self) -> int:
-        """What the largest of its blocks takes in memory."""
+        """Return the memory that the largest block takes."""
         ...
 
     def blocks(self) -> Iterable[Arrays]:
-        """Blocks that ascend, within and from one to the next, and no pretoken twice."""
+        """Return blocks of pretokens that ascend within and across blocks, without repeats."""
         ...
 
 
@@ -47,18 +47,21 @@ def merge_parts(
     budget: MemoryBudget | None = None,
     beside_bytes: int = 0,
 ) -> Iterator[Arrays]:
-    """The sum of the parts, sorted, in blocks; BadArgument for more parts than are merged at once without a workspace.
+    """Return the sorted sum of the parts in blocks.
 
-    budget: as many at once as it has room for, at least two; NotEnoughMemory if there is none for those.
-    beside_bytes: what the caller takes meanwhile.
-    BadCounts if all counts together come to 2^63 or more.
+    workspace: for intermediate files; required if one round cannot merge all parts.
+    budget: limits the number of parts per round, which is at least two.
+    beside_bytes: memory that the caller uses during the merge.
+
+    Raise BadArgument if a workspace is required but missing, NotEnoughMemory if two parts do not fit in the budget, and
+    BadCounts if the sum of all counts is 2^63 or more.
     """
     parts = list(parts)
     check_total(sum(part.total for part in parts), f"{len(parts)} sets of counts")
     fan_in = FAN_IN
     if budget is not None and len(parts) > 1:
         largest = max(part.largest_block_bytes() for part in parts)
-        # What is added up of a block takes three times as much on its way. Of long pretokens, each a block, it is one.
+        # Adding up a block takes three times its size. Blocks of one long pretoken are added one at a time.
         is_long = largest > _LONG_BYTES
         stream_bytes = max(_STREAM_BYTES, (2 if is_long else 4) * largest)
         merge_bytes = _MERGE_BYTES + beside_bytes + (6 * largest if is_long else 0)
@@ -67,7 +70,7 @@ def merge_parts(
     while len(parts) > fan_in:
         if workspace is None:
             raise BadArgument(f"workspace: required to merge more than {fan_in} parts")
-        # The first ones only: when as many are left as are merged at once, none is copied twice in vain.
+        # Merge only as many as needed, so that the last round merges all others and no part is copied needlessly.
         group = min(fan_in, len(parts) - fan_in + 1)
         merged = workspace.new_file()
         write_counts_file(merged, _merge(parts[:group]), CountsFacts(), temporary=True)
@@ -76,7 +79,7 @@ def merge_parts(
 
 
 def facts_of(files: Sequence[CountsFile]) -> CountsFacts:
-    """The facts of all files together; BadArgument naming two whose pattern or special tokens differ."""
+    """Return the facts of all files together. Raise BadArgument and name two files if they were counted differently."""
     return merged_facts([(str(file.path), file.facts) for file in files])
 
 

@@ -1,9 +1,9 @@
-"""Counting as tasks on an engine: text chunks become sorted runs, runs are merged in a tree while others are counted.
+"""Count with tasks on an engine: text chunks become sorted runs, which are merged in a tree while others are counted.
 
-The counts and facts are those of `count_sources`, byte for byte, whatever the engine, the workers and the chunks: sums
-depend on no order, and chunks are cut where the text may be cut (bpe/pretoken_counts/chunk_text.py). Merging takes
-`FAN_IN` runs of one level of the tree at a time, and at last all that are left; each range of their keys is a task, so
-none takes long, up to the last (bpe/pretoken_counts/runs.py).
+The counts and facts equal the result of `count_sources` byte for byte, for any engine, workers and chunks, because sums
+do not depend on the order and chunks are cut only where the text may be cut (bpe/pretoken_counts/chunk_text.py). A
+merge combines `FAN_IN` runs of one level of the tree. The last merges combine the runs that are left. A merge has one
+task per range of keys, so that even the tasks of the last merge are short (bpe/pretoken_counts/runs.py).
 """
 
 from __future__ import annotations
@@ -41,19 +41,21 @@ if TYPE_CHECKING:
     from tokenmill.engines.job import JobKey
 
 FAN_IN: Final = 16
-# A text chunk: large, since runs of large chunks are a smaller share of their text, but enough of them for all workers.
-RANGE_BYTES: Final = 16 << 20  # of runs that a task merges: a second or so
+RANGE_BYTES: Final = 16 << 20  # of runs per merge task, which takes about a second
+# Large chunks, because their runs are smaller in relation to the text, but enough of them for all workers.
 CHUNK_BYTES: Final = (4 << 20, 1 << 30)
 _CHUNKS_A_WORKER: Final = 8
-_CHUNKS_OF_A_CLUSTER: Final = 256  # whose workers may come later
+_CHUNKS_OF_A_CLUSTER: Final = 256  # at least, because workers may join later
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Counting on an engine. scratch: for sorted runs, seen by all workers; what is counted lies in it, too.
+    """An engine to count on.
 
-    chunk_bytes: of the text a task counts; None: by the size of the text and the workers. memory_bytes: what a worker
-    process may take; None: 1 GiB a task.
+    scratch: storage for sorted runs and the result, accessible to all workers.
+    chunk_bytes: bytes of text per task; None: depends on the size of the text and the number of workers.
+    memory_bytes: memory limit of a worker process; None: 1 GiB per task.
+    notice: shows messages to the user.
     """
 
     engine: EngineOptions
@@ -69,10 +71,10 @@ def count_on_engine(
     elsewhere: Elsewhere,
     progress: Progress | None = None,
 ) -> CountSet:
-    """The counts of files and objects as one part, which lies in the scratch.
+    """Return the counts of files and objects as one part, stored in the scratch.
 
-    BadArgument for sources that workers can't open, EngineFailure and WorkerLost for what is wrong with the engine.
-    Errors of the text are those of `count_sources`, of whichever chunk is counted first.
+    Raise BadArgument for sources that workers cannot open, EngineFailure or WorkerLost if the engine fails, and the
+    errors of `count_sources` for the text. If several chunks have errors, the first to finish determines which one.
     """
     options.check()
     files, scratch = _files(sources, options), elsewhere.scratch
@@ -92,7 +94,7 @@ def count_on_engine(
     pretokenizer = Pretokenizer.from_pattern(options.pattern)
     with TaskPool(engine, elsewhere.engine.retries, elsewhere.notice) as pool:
         key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
-        if progress is not None:  # a bar may start a thread: workers are forked before
+        if progress is not None:  # after the workers were forked, because a bar may start a thread
             progress.begin("counting", chunks.total_bytes, "bytes")
             if note := pretokenizer.slow_note:
                 progress.note(note)
@@ -124,7 +126,7 @@ def count_on_engine(
 
 
 class _Merge:
-    """Runs that become one of a level of the tree; files: of each range of their keys, as far as they are there."""
+    """A merge of runs into one run of a level of the tree. files: results per range of keys, None until finished."""
 
     def __init__(self, level: int, runs: Sequence[Run]) -> None:
         self.level, self.runs = level, runs
@@ -132,7 +134,7 @@ class _Merge:
         self.files: list[RunFile | None] = [None] * len(self.ranges)
 
     def take(self, number: int, file: RunFile) -> Run | None:
-        """The sum of the runs, if this is the last range of them."""
+        """Store the result of a range. Return the merged run after the last range, otherwise None."""
         self.files[number] = file
         files = tuple(file for file in self.files if file is not None)
         if len(files) < len(self.files):
@@ -143,14 +145,14 @@ class _Merge:
 
 
 class _MergeTask(NamedTuple):
-    """A range of a merge."""
+    """One range of keys of a merge."""
 
     merge: _Merge
     number: int
 
 
 class _Tree:
-    """Counts all chunks of a job and merges their runs. result: the run of everything, None if nothing was counted."""
+    """Counts all chunks of a job and merges their runs. result: the final run, None if nothing was counted."""
 
     def __init__(self, job: CountingJob, pool: TaskPool, key: JobKey) -> None:
         self.text_bytes = self.documents = 0
@@ -162,7 +164,7 @@ class _Tree:
         self._counting = self._done_bytes = 0
 
     def count(self) -> Iterator[int]:
-        """Do it; now and then, how many bytes of the sources are counted."""
+        """Run all tasks. Yield the number of bytes counted so far at intervals."""
         chunks = self._job.chunks
         left = chunks.chunks()
         shown = 0
@@ -217,7 +219,7 @@ class _Tree:
             self._levels[level].append(run)
 
     def _next_merge(self) -> _Merge | None:
-        """Runs to be merged now, which are taken out: as many of one level as go together, or what is left at last."""
+        """Remove runs from the tree and return their merge: FAN_IN runs of one level or, at the end, the rest."""
         for number, runs in enumerate(self._levels):
             if len(runs) >= FAN_IN:
                 self._levels[number] = runs[FAN_IN:]
@@ -234,7 +236,7 @@ class _Tree:
 
 
 def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
-    """The sources as workers open them."""
+    """Return the sources in the form that workers open."""
     files = SourceList()
     for source in sources:
         path, found = path_of(source), object_of(source)

@@ -1,4 +1,4 @@
-"""Whether the pretokens of a block ascend as byte strings."""
+"""Check that the pretokens of a block ascend as byte strings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from bpe.pretoken_counts.counts_facts import Arrays
 
-_COMPARED_KEYS: Final = 4  # of 8 bytes; the few pairs that are equal so far are compared one by one
+_COMPARED_KEYS: Final = 4  # of 8 bytes each; the few pairs with equal keys are then compared one by one
 
 
 def _eights(pretoken_bytes: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """The 8 bytes at each place, and behind the last one, as big-endian numbers; zeros follow the end."""
+    """Return the 8 bytes at each offset, including the end, as big-endian integers, padded with zeros."""
     padded = np.concatenate([pretoken_bytes, np.zeros(8, np.uint8)])
     eights: NDArray[np.uint64] = np.ndarray((len(padded) - 7,), ">u8", padded, strides=(1,))
     return eights
@@ -22,16 +22,16 @@ def _eights(pretoken_bytes: NDArray[np.uint8]) -> NDArray[np.uint64]:
 def _keys_at(
     eights: NDArray[np.uint64], starts: NDArray[np.uint64], ends: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """The bytes from each start on, 8 at most, up to each end, as numbers of 8 bytes."""
+    """Return the bytes from each start to its end, at most 8, as integers of 8 bytes padded with zeros."""
     missing = np.uint64(8) * (np.uint64(8) - np.minimum(ends - starts, np.uint64(8)))
     keys: NDArray[np.uint64] = eights[starts.astype(np.int64)].astype(np.uint64) >> missing << missing
     return keys
 
 
 def ascend(arrays: Arrays) -> bool:
-    """Whether each pretoken of a block is less than the next: by 8 bytes of all pairs not yet decided at a time."""
+    """Return whether each pretoken of a block is less than the next. Compares 8 bytes of undecided pairs at a time."""
     pretoken_bytes, ends, _ = arrays
-    if len(ends) == 1:  # which may be long: nothing is copied
+    if len(ends) == 1:  # it may be long, so it is not copied
         return True
     starts = np.concatenate([np.zeros(1, np.uint64), ends[:-1]])
     eights = _eights(pretoken_bytes)
@@ -41,13 +41,13 @@ def ascend(arrays: Arrays) -> bool:
         left, right = (_keys_at(eights, here[side], ends[pairs + side]) for side in (0, 1))
         if (left > right).any():
             return False
-        pairs = pairs[left == right]  # of those that end here, the shorter one is less: below
+        pairs = pairs[left == right]  # if a pretoken ends here, its pair is compared below
         if not len(pairs):
             return True
     return all(pretoken_at(arrays, place) < pretoken_at(arrays, place + 1) for place in pairs.tolist())
 
 
 def pretoken_at(arrays: Arrays, place: int) -> bytes:
-    """Pretoken `place` of a block."""
+    """Return pretoken `place` of a block."""
     pretoken_bytes, ends, _ = arrays
     return pretoken_bytes[int(ends[place - 1]) if place else 0 : int(ends[place])].tobytes()

@@ -1,7 +1,7 @@
-"""The documents of a file of records (JSON Lines, tables) or of text, as counting takes them: each a text of its own.
+"""Read the documents of a file of records (JSON Lines, tables) or of text for counting, which treats each as one text.
 
-The readers and the rules for bad records are those of `convert`. Special tokens are tokens in text files and ordinary
-text in records.
+The readers and the rules for bad records are the same as in `convert`. Special tokens are tokens in text files and
+ordinary text in records.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Intake(Intake):
 class Records:
     """The documents of a source; a context manager.
 
-    separator: between the documents of text.
+    separator: separates the documents of text.
     file: the file when it was opened.
     size_bytes: bytes of the file to read.
     text_bytes: bytes of the documents so far.
@@ -80,7 +80,7 @@ class Records:
 
     @property
     def used_bytes(self) -> int:
-        """Return about how many bytes of the file hold the documents so far."""
+        """Return the approximate number of bytes of the file that were used."""
         return self._reading.done_bytes
 
     @property
@@ -96,12 +96,12 @@ class Records:
         return tuple(Skipped(reason, count, intake.firsts[reason]) for reason, count in counts.items())
 
     def documents(self) -> Generator[Batch | PiecedText, None, None]:
-        """Yield documents end to end, or one long document, which must be read to its end."""
+        """Yield batches of documents, or one long document that must be read to its end."""
         try:
             for event in self._reading.documents():
                 if isinstance(event, LongText):
                     found = PiecedText(event, self.file, self._intake.rules)
-                    yield found  # its consumer adds to text_bytes, if the document is good
+                    yield found  # the consumer adds to text_bytes if the document is valid
                     found.count_in(self._intake, 0, self.file)
                 elif event is not None:
                     batch = event.batch if isinstance(event, Documents) else self._documents_of(event)
@@ -112,11 +112,11 @@ class Records:
             raise system_failure(error.filename or self.file.shown, error) from error
 
     def _documents_of(self, text: Text) -> Batch:
-        """Return the good documents of a text."""
+        """Return the valid documents of a text."""
         checked, _ = checked_text(text, self.file, self._intake)
         return valid_documents(0, self.file, text, checked, self._separator, self._intake).batch
 
     def counted(self) -> CountedSource:
-        """Return what facts say about the file, which was read to its end."""
+        """Return the entry for the facts. The file must have been read to its end."""
         name = self.file.shown if self.file.version else os.path.realpath(self.file.path)
         return CountedSource(name, self.file.size_bytes, self.size_bytes, self.file.mtime_ns)

@@ -1,8 +1,8 @@
-"""Sorted runs: counts in files that follow one another, and what several runs have in a range of keys.
+"""Sorted runs, which are counts in consecutive files, and the counts of several runs in a range of keys.
 
-A merge of runs is a task for each range: it reads of every run the blocks that may hold keys of the range, and writes
-one file, and these files in order are the sum. Ranges are cut at marks of the runs, the beginnings of their blocks: so
-they are about equal, and nothing is read to find them.
+A merge of runs has one task per range. The task reads the blocks of every run that may have keys in the range, and
+writes one file. These files in order are the sum. Ranges are bounded by marks, the first keys of blocks. The ranges
+therefore have about equal sizes, and are found without reading the runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tokenmill.stores import StorageOptions
 
 
 class RunFile(NamedTuple):
-    """A counts file without facts in the scratch; total, marks: see `Written`."""
+    """A counts file without facts in the scratch. total, marks: see `Written`."""
 
     name: str
     size: int
@@ -31,11 +31,11 @@ class RunFile(NamedTuple):
     marks: tuple[Mark, ...]
 
 
-Run: TypeAlias = tuple[RunFile, ...]  # ascending, from one to the next too
+Run: TypeAlias = tuple[RunFile, ...]  # keys ascend within and across files
 
 
 class OpenRun:
-    """A run for reading, as a part of a `CountSet`."""
+    """A run opened for reading, as a part of a `CountSet`."""
 
     def __init__(self, run: Run, place: str, options: StorageOptions) -> None:
         self._files = [_open(place, file.name, file.size, options) for file in run]
@@ -46,16 +46,16 @@ class OpenRun:
         return sum(map(len, self._files))
 
     def largest_block_bytes(self) -> int:
-        """What the largest block takes in memory."""
+        """Return the memory that the largest block takes."""
         return max(file.largest_block_bytes() for file in self._files)
 
     def blocks(self) -> Iterator[Arrays]:
-        """All blocks, ascending."""
+        """Return all blocks, ascending."""
         return chain.from_iterable(file.blocks() for file in self._files)
 
 
 class _Slice(NamedTuple):
-    """The blocks of a file from a mark on."""
+    """The blocks of a file, starting at a mark."""
 
     name: str
     size: int
@@ -63,14 +63,18 @@ class _Slice(NamedTuple):
 
 
 class KeyRange(NamedTuple):
-    """The keys in [start, stop) of some runs, stop None: all from `start` on; runs: the slices of files to look at."""
+    """The keys in [start, stop) of several runs.
+
+    stop: None for no upper bound.
+    runs: for each run, the slices of its files that may have keys in the range.
+    """
 
     start: bytes
     stop: bytes | None
     runs: tuple[tuple[_Slice, ...], ...]
 
     def streams(self, place: str, options: StorageOptions) -> list[Iterator[Arrays]]:
-        """What each run has of it, in blocks."""
+        """Return the blocks of each run, limited to the range."""
         return [self._blocks(run, place, options) for run in self.runs]
 
     def _blocks(self, run: tuple[_Slice, ...], place: str, options: StorageOptions) -> Iterator[Arrays]:
@@ -92,7 +96,7 @@ class KeyRange(NamedTuple):
 
 
 def cut_in_ranges(runs: Sequence[Run], range_bytes: int) -> list[KeyRange]:
-    """All keys of the runs, in ranges of about so many bytes of the runs each or fewer, one at least; ascending."""
+    """Divide all keys of the runs into one or more ascending ranges of at most about `range_bytes` each."""
     marked = [[(mark, file) for file in run for mark in file.marks] for run in runs]
     keys = sorted(mark.key for marks in marked for mark, _ in marks)
     count = -(-sum(file.size for run in runs for file in run) // range_bytes)
@@ -105,10 +109,10 @@ def cut_in_ranges(runs: Sequence[Run], range_bytes: int) -> list[KeyRange]:
 
 
 def _slices(marks: Sequence[tuple[Mark, RunFile]], start: bytes, stop: bytes | None) -> tuple[_Slice, ...]:
-    """Where a run may have keys of the range: from the last mark before it up to the first one behind it.
+    """Return the slices of a run that may have keys in the range: from the last mark before to the first mark after it.
 
-    A mark has the beginning of a key only, but a border is a mark, as short: so the key of a mark that is less than a
-    border is less, too, and that of no other mark is.
+    A mark has only the beginning of a key. The ends of ranges are marks too and equally short, so a key is less than
+    the end of a range exactly if its mark is less.
     """
     key_of = partial(_key, marks)
     first = max(0, bisect_left(range(len(marks)), start, key=key_of) - 1)

@@ -1,9 +1,9 @@
-"""A sample of files, taken evenly: stretches of whole documents at seeded places, as many from each part of the text.
+"""Sample files evenly: spans of whole documents at seeded offsets, equally many from each part of the text.
 
-The bytes of all files, end to end, are divided into as many equal strata as there are windows; each stratum has one
-window at a place the seed decides. Of a window, those documents are taken whose first byte lies in it; of one that lies
-within a long document its lines, and of one within a long line its characters. What goes on for long behind the window
-is cut off at the end of a line, so that it does not take the place of many. Nothing is taken twice.
+The bytes of all files, end to end, are divided into equal strata. Each stratum has one window at a random offset, which
+depends on the seed. The sample takes the documents that begin in a window. From a window inside a long document it
+takes lines, and from a window inside a long line characters. A document that extends far beyond its window is cut off
+at the end of a line, so that it does not displace many others. No text is taken twice.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
 
-WINDOW_BYTES: Final = (1 << 12, 1 << 20)  # at least a document or two, at most what one stretch should weigh
-WINDOWS: Final = 1000  # wanted: the share of a kind of text is then right to some percents of itself
+WINDOW_BYTES: Final = (1 << 12, 1 << 20)  # a document or two, but not so large that one window dominates
+WINDOWS: Final = 1000  # target; the share of each kind of text then has a relative error of a few percent
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
-_LONGEST: Final = 4  # windows that a document is followed for
+_LONGEST: Final = 4  # windows to search for the end of a document
 
 
 def sampled(
@@ -36,11 +36,13 @@ def sampled(
     seed: int,
     options: CountingOptions,
 ) -> tuple[list[Source], str]:
-    """(stretches of the files that have about sample_bytes together, what was sampled in words).
+    """Return (spans of the files with about `sample_bytes` in total, a description of the sample).
 
-    All sources and "" if they have no more than that. BadArgument for what can't be read at any place, as pipes and
-    compressed files, and for so little that not a character is taken. Of JSON Lines, and of text that is read as
-    documents, a window has the lines or documents that begin in it.
+    Return all sources and "" if they have at most `sample_bytes`. A span of JSON Lines, or of text that is read as
+    documents, selects the lines or documents that begin in it.
+
+    Raise BadArgument for sources without random access, such as pipes and compressed files, and if the sample is too
+    small for one character.
     """
     check_range("sample_bytes", sample_bytes, 1)
     check_whole("seed", seed)
@@ -72,7 +74,7 @@ def sampled(
     separators = [token.encode() for token in options.special_tokens] or [b"\n"]
     stretches: list[Source] = []
     taken = 0
-    file_start = place = taken_stop = 0  # taken_stop: of the last stretch, in the file at `place`
+    file_start = place = taken_stop = 0  # taken_stop: end of the last span in the file at `place`
     for window in range(windows):
         first = window * total_bytes // windows
         room = (window + 1) * total_bytes // windows - first - window_bytes
@@ -114,7 +116,7 @@ def sampled(
 
 
 def _part(file: BinaryIO, size: int, start: int, stop: int, separators: Sequence[bytes]) -> tuple[int, int]:
-    """[first, stop) of what the window [start, stop) of a file takes: documents, lines or characters."""
+    """Return the span of the documents, lines or characters that the window [start, stop) of a file takes."""
     for ends in (separators, [b"\n"]):
         longest = max(map(len, ends))
         before = min(start, longest)  # for a separator that ends at `start`
@@ -129,7 +131,10 @@ def _part(file: BinaryIO, size: int, start: int, stop: int, separators: Sequence
 
 
 def _behind_separator(text: bytes, separators: Sequence[bytes], least: int, base: int) -> int | None:
-    """Where the first document at or behind `least` starts, in the file that has the text at `base`."""
+    """Return the offset of the first document in a file that starts at `least` of the text or later, or None.
+
+    base: offset of the text in the file.
+    """
     starts, which = _core.find_special_tokens(text, separators)
     for start, kind in zip(starts.tolist(), which.tolist(), strict=True):
         stop: int = start + len(separators[kind])
@@ -141,7 +146,7 @@ def _behind_separator(text: bytes, separators: Sequence[bytes], least: int, base
 def _end_of_document(
     file: BinaryIO, size: int, window_stop: int, window_bytes: int, separators: Sequence[bytes]
 ) -> int:
-    """Where the document ends that the byte before window_stop lies in, or the place where it is cut off."""
+    """Return the end of the document that contains the byte before `window_stop`, or the offset to cut it off at."""
     if window_stop >= size:
         return size
     longest = max(map(len, separators))

@@ -1,8 +1,9 @@
-"""Where the sorted runs of tasks lie until they are merged: a folder that all workers see, or a store.
+"""Storage for the sorted runs of tasks until they are merged: a folder that all workers can access, or a store.
 
-Each attempt at a task writes one file under a name of its own, whole or not at all, and only what the driver was told
-of is read. A late attempt leaves nothing behind: a folder that was removed takes no file, and in a store it looks, once
-its file is there, for an object that the driver removes before it lists what else is to be removed.
+Each attempt at a task writes one file with a unique name, complete or not at all. Only the files of attempts that
+returned to the driver are read. A late attempt leaves no file. In a removed folder, it cannot create one. In a store,
+the driver deletes the object "alive" before it lists and deletes the others. An attempt looks for this object after
+writing its file, and deletes the file if the object no longer exists.
 """
 
 from __future__ import annotations
@@ -25,23 +26,27 @@ _JOB: Final = "job"
 
 
 class Scratch(NamedTuple):
-    """place: a folder, or the URL of one; of this run alone. options: of its store."""
+    """A folder or store for the runs of one count.
+
+    place: path or URL of a folder that only this run uses.
+    options: options of the store.
+    """
 
     place: str
     options: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_remote(self) -> bool:
-        """Whether it lies in a store."""
+        """Return whether the folder is in a store."""
         return is_url(self.place)
 
     def check_sight(self) -> None:
-        """EngineFailure if this process does not see the folder."""
+        """Raise EngineFailure if this process cannot access the folder."""
         if not self.is_remote:
             require_open(Path(self.place))
 
     def keep(self, blocks: Iterable[Arrays]) -> RunFile:
-        """Write counts, sorted, as a file of a run."""
+        """Write sorted counts as a file of a run."""
         name = f"{os.urandom(12).hex()}.run"
         path = f"{self.place}/{name}"
         if not self.is_remote:
@@ -65,14 +70,14 @@ class Scratch(NamedTuple):
         open_store(self.place, dict(self.options)).delete(names)
 
     def put_job(self, data: bytes) -> str:
-        """Put the job where all workers see it; its path or URL."""
+        """Store the job for all workers. Return its path or URL."""
         open_store(self.place, dict(self.options)).put(_JOB, data)
         return f"{self.place}/{_JOB}"
 
 
 @contextmanager
 def scratch_in(folder: str | None, options: StorageOptions, workspace: Workspace) -> Iterator[Scratch]:
-    """A scratch in a folder, or at a URL, for as long as it lasts; None: in that of the workspace."""
+    """Open a scratch in a folder or at a URL, and remove it at the end. folder: None for the workspace."""
     if folder is None:
         yield Scratch(str(workspace.folder.absolute()))
     elif not is_url(folder):
@@ -85,7 +90,7 @@ def scratch_in(folder: str | None, options: StorageOptions, workspace: Workspace
         try:
             yield Scratch(place, tuple(sorted(options.items())))
         except BaseException:
-            with suppress(Exception):  # what ended the work is what is told
+            with suppress(Exception):  # the original error is raised
                 _remove(place, options)
             raise
         _remove(place, options)

@@ -1,4 +1,4 @@
-"""The sources that are counted (texts, files, parts of files, streams), their names, sizes and kinds."""
+"""Sources of text to count (texts, files, parts of files, streams), with their names, sizes and kinds."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def list_of(inputs: Iterable[Source]) -> list[Source]:
     """Return the inputs of a call as a list, also for a single one. Raise BadArgument for anything else."""
     if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [inputs]
-    if hasattr(inputs, "read"):  # an open file, which gives lines
+    if hasattr(inputs, "read"):  # an open file, which would iterate over lines
         return [cast("BinaryIO", inputs)]
     if not isinstance(inputs, Iterable):
         raise _bad_input(inputs)
@@ -193,7 +193,7 @@ def _bad_input(value: object) -> BadArgument:
 
 
 def spooled(source: Source, input_format: str, of_documents: bool, workspace: Workspace) -> Source:
-    """Copy a text or stream of records, such as standard input, to a file, which the readers of records need.
+    """Copy a text or stream of records, such as standard input, to a file, because the readers of records need one.
 
     of_documents: text is read as documents too.
     """

@@ -2,8 +2,8 @@
 
 A block ends only where the text may be cut whatever follows: after a special token that cannot become a longer one, or
 where the pattern allows it (`PretokenCounter.last_cut`). Text without such an offset is held until the end, up to a
-limit. Two buffers are used in turn, because fresh memory per block would cost a tenth of the counting time. While a
-block is counted, a thread reads the next one of a file. A read of a pipe may never return, so pipes are not read ahead.
+limit. Two buffers alternate, because fresh memory per block would cost a tenth of the counting time. While a block of a
+file is counted, a thread reads the next one. Pipes are not read ahead, because a read may never return.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tokenmill.inputs.kinds import Kind
     from tokenmill.inputs.source_list import Source as File
 
-# Counted in a few milliseconds, which Ctrl-C and progress wait for. It stays in the cache from reading to counting.
+# A block takes a few milliseconds, which bounds the delay of Ctrl-C. It stays in the cache until it is counted.
 THREAD_BLOCK_BYTES: Final = 2 << 20
 MAX_BLOCK_BYTES: Final = 256 << 20
 _REPLACED_AT_ONCE: Final = 1 << 18  # bytes; an invalid one becomes three, and several copies are held
@@ -39,7 +39,7 @@ _UNKNOWN: Final = 1 << 61
 
 
 class HeldLimit(NamedTuple):
-    """How much text may be held where it cannot be cut.
+    """The limit for text that is held because it cannot be cut.
 
     bytes: the limit.
     memory_for: the memory limit, as text, with which that many bytes may be held.
@@ -70,7 +70,7 @@ class Block(NamedTuple):
 
 
 class _Memory:
-    """A buffer as a stream."""
+    """A stream that reads a buffer."""
 
     def __init__(self, data: Buffer) -> None:
         self.rest = memoryview(data).cast("B")
@@ -100,7 +100,7 @@ class Reader:
         self._stream: Any
         self._opened: Any = None
         self._size: int | None = None
-        self._rest = b""  # when replacing: the beginning of a character that is not complete yet
+        self._rest = b""  # when replacing: the beginning of an incomplete character
         path = path_of(source)
         try:
             if path is None or path.is_file():
@@ -135,7 +135,7 @@ class Reader:
 
     @property
     def used_bytes(self) -> int:
-        """Return about how many bytes of the source were used."""
+        """Return the approximate number of bytes of the source that were used."""
         return self.read_bytes if self.file is None else int(self._stream.used_bytes)
 
     @property
@@ -144,7 +144,7 @@ class Reader:
         return 1 << 62 if self._size is None else self._size - self.read_bytes
 
     def counted(self) -> CountedSource:
-        """Return what facts say about the source, which was read to its end."""
+        """Return the entry for the facts. The source must have been read to its end."""
         if self.file is None:
             return CountedSource(self.where, self.read_bytes, self.read_bytes)
         name = self.file.shown if self.file.version else os.path.realpath(self.file.path)
@@ -153,7 +153,7 @@ class Reader:
         return CountedSource(name, size, counted, self.file.mtime_ns)
 
     def starts_in_document(self, special_tokens: Sequence[bytes]) -> bool:
-        """Return whether the text continues a document, as a part of a file that no special token precedes does."""
+        """Return whether the text continues a document: it starts inside a file and not after a special token."""
         if self.start == 0:
             return False
         longest = min(self.start, max(map(len, special_tokens), default=0))
@@ -189,7 +189,7 @@ class Reader:
         return buffer, at + filled, filled < size
 
     def _read_replacing(self, buffer: bytearray, at: int, size: int) -> tuple[bytearray, int, bool]:
-        """`read` with U+FFFD for invalid bytes."""
+        """Read like `read`, with U+FFFD for invalid bytes."""
         buffer = _with_room(buffer, at, at + size + 3 * _REPLACED_AT_ONCE)
         stop, at_end = at, False
         while not at_end and stop < at + size:
@@ -210,7 +210,7 @@ def _with_room(buffer: bytearray, kept: int, size: int) -> bytearray:
     """Return the buffer, or a copy of its first `kept` bytes with room for `size`."""
     if size <= len(buffer):
         return buffer
-    # A sixteenth more, since the text that is carried over varies. Views of the old buffer forbid resizing it.
+    # A sixteenth more, because the size of the carried text varies. Views of the old buffer forbid resizing it.
     larger = bytearray(size + (size // 16 if size >= 1 << 20 else 0))
     larger[:kept] = memoryview(buffer)[:kept]
     return larger
@@ -228,9 +228,8 @@ def text_blocks(
     carry = base_bytes = 0
     at_end = False
     ahead: Future[tuple[bytearray, int, bool]] | None = None
-    with ThreadPoolExecutor(
-        1, "bpe reader"
-    ) as pool:  # waits for a running read, because the file is closed next
+    # Leaving the context waits for a running read, because the file is closed next.
+    with ThreadPoolExecutor(1, "bpe reader") as pool:
         while not at_end:
             if ahead is not None:
                 buffer, stop, at_end = ahead.result()
@@ -260,6 +259,6 @@ def text_blocks(
                 if reader.file is not None and not at_end and carry <= block_bytes:
                     ahead = pool.submit(reader.read, other, carry, block_bytes)
                 yield Block(text[:cut], reader.start + base_bytes)
-                # A buffer that text without a cut made large is not kept.
+                # Drop a buffer that grew large for text without a cut.
                 buffer, other = other, buffer if len(buffer) <= 4 * block_bytes else bytearray()
             base_bytes += cut

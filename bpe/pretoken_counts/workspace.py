@@ -1,4 +1,4 @@
-"""A folder for temporary files, made at the first use and removed at the end."""
+"""A folder for temporary files, created at the first use and removed at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Workspace:
 
     folder: parent of the temporary folder (default: the system's folder for temporary files, $TMPDIR).
 
-    Raise EnvironmentFailure if the parent does not exist. A process that is killed leaves its folder behind.
+    Raise EnvironmentFailure if the parent does not exist. A process that is killed does not remove its folder.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -55,7 +55,7 @@ class Workspace:
         if self._folder is None:
             return
         removed = self._folder.with_name(f"{self._folder.name}.removed")
-        with suppress(OSError):  # a worker that was given up may still write into it
+        with suppress(OSError):  # an abandoned worker may still write into it
             self._folder = self._folder.rename(removed)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
