@@ -1,6 +1,6 @@
-"""A page in which one types text and sees it cut by two tokenizers, exactly as `Tokenizer.encode` cuts it.
+"""A page that encodes typed text with two tokenizers, with the same tokens as `Tokenizer.encode`.
 
-`page_model` writes all that a page needs of a tokenizer, `text_cuts.js` and `encoder.js` encode with it,
-`comparison.js` shows what came out. What a page can't do exactly is refused when it is made, or, where it hangs on the
-browser, in the page.
+`page_model` writes the data of a tokenizer, `text_cuts.js` and `encoder.js` encode with it, and `comparison.js` shows
+the tokens. Tokenizers that a page cannot reproduce exactly raise an error when the page is made. Differences that
+depend on the browser are reported in the page.
 """

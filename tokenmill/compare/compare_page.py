@@ -1,4 +1,4 @@
-"""The page that compares two tokenizers: a place to type, and on both sides what each makes of it."""
+"""Make the page that compares two tokenizers: a text field, and the tokens of both side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokenmill.html.components import SERIES, escaped, heads, legend, pair, sect
 from tokenmill.html.page import page
 
 MARK: Final = "<!-- tokenmill comparison -->"
-MOST_CHARACTERS: Final = 20_000  # that one may type: some 50 ms of work a key
+MOST_CHARACTERS: Final = 20_000  # limit for typed text: about 50 ms of work per key press
 SAMPLE: Final = (
     "Tokenizers cut text into pieces: it's 1234567 of them, or fewer.\n"
     "    def naïve(café): return 'Größe'  # 30 €\n"
@@ -24,10 +24,13 @@ SAMPLE: Final = (
 
 
 def compare_page(names: tuple[str, str], tokenizers: tuple[Tokenizer, Tokenizer], text: str = SAMPLE) -> str:
-    """The page. names: of the files or repositories. text: what it begins with.
+    """Return the page. The cost is about one second and 5 compressed bytes per entry for 200,000 entries.
 
-    UnsupportedTokenizer, with the name, for one that a page can't do exactly. Cost: about a second for 200,000 entries;
-    the page holds some 5 bytes of each entry, compressed."""
+    names: names of the files or repositories.
+    text: initial text.
+
+    Raise UnsupportedTokenizer with the name if a page cannot reproduce a tokenizer exactly.
+    """
     models = []
     for name, tokenizer in zip(names, tokenizers, strict=True):
         try:
@@ -53,13 +56,13 @@ def compare_page(names: tuple[str, str], tokenizers: tuple[Tokenizer, Tokenizer]
 
 
 def _short_names(names: tuple[str, str]) -> tuple[str, str]:
-    """Their last parts, where these differ."""
+    """Return the last parts of the names, or the names if these parts are equal."""
     first, second = (Path(name).name or name for name in names)
     return (first, second) if first != second else names
 
 
 def _typing(text: str) -> str:
-    # The first line end of a textarea's text is left out by HTML.
+    # HTML drops a newline at the beginning of a textarea.
     area = (
         f'<textarea id="typed" rows="6" maxlength="{MOST_CHARACTERS}" spellcheck="false" autocapitalize="off" '
         f'autocomplete="off" dir="auto" aria-label="Text">\n{html.escape(text)}</textarea>'

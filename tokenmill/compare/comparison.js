@@ -1,4 +1,4 @@
-// What is typed, cut by both tokenizers: boxes of tokens, their ids, counts, and what the other cuts elsewhere.
+// Shows the tokens of the typed text for both tokenizers: boxes, IDs, counts, and differing boundaries.
 "use strict";
 
 const typed = document.getElementById("typed");
@@ -10,21 +10,21 @@ const sides = ["first", "second"].map((name) => ({
 }));
 const verdict = document.getElementById("verdict");
 
-const LARGEST_BOX = 8; // tokens: what is not a character by then is bytes
+const LARGEST_BOX = 8; // tokens; longer incomplete sequences are shown as bytes
 const SPELLED = { "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "␣" };
 const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 const hex = (bytes) => Array.from(bytes, (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0"));
 const spelled = (text) => Object.assign(document.createElement("s"), { textContent: text });
 
-function decoded(bytes) { // null: no UTF-8; undefined: it ends within a character
+function decoded(bytes) { // null: invalid UTF-8; undefined: ends inside a character
   const array = Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
   const strict = { fatal: true, ignoreBOM: true };
-  try { return new TextDecoder("utf-8", strict).decode(array); } catch { /* looked at below */ }
+  try { return new TextDecoder("utf-8", strict).decode(array); } catch { /* checked below */ }
   const begun = new TextDecoder("utf-8", strict);
   try { begun.decode(array, { stream: true }); return undefined; } catch { return null; }
 }
 
-// Tokens in boxes, nearly always one in each: those that make one character together share one.
+// Yields boxes, nearly always of one token. Tokens that form one character together share a box.
 function* boxesOf(tokens) {
   let held = [], bytes = "";
   const apart = function* () {
@@ -50,7 +50,7 @@ function fill(element, box) {
     element.append(spelled(hex(token.bytes).join("").toUpperCase()));
     return;
   }
-  if (/^\p{M}/u.test(box.text)) element.append("\u25cc"); // a mark without its letter
+  if (/^\p{M}/u.test(box.text)) element.append("\u25cc"); // a combining mark without a base character
   for (const character of box.text) {
     if (character === " " || !/[\p{C}\p{Z}]/u.test(character)) { element.append(character); continue; }
     const code = "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
@@ -66,7 +66,7 @@ function tipOf(box, place) {
   return `token ${place}${to}: id${s} ${ids.join(" ")}, ${many(bytes.length, "byte")}, ${spelled}`;
 }
 
-// [start, stop) of each token in the text's bytes, as "start stop"; a space that is put in front is not of the text.
+// Returns the span of each token in the bytes of the text as "start stop". An added leading space is not part of the text.
 function spansOf(tokens, text) {
   const joined = tokens.map((token) => (token.bytes === null ? "\0" : token.bytes)).join("");
   let at = joined === text ? 0 : joined === " " + text ? -1 : null;

@@ -1,5 +1,5 @@
-// Text to ids, as `Tokenizer.encode` gives them, with what tokenmill/compare/page_model.py wrote of a tokenizer: text_cuts.js
-// makes pieces of the text; merges go by their rank, the leftmost of equals first.
+// Encodes text with the same IDs as `Tokenizer.encode`, using the data from tokenmill/compare/page_model.py.
+// text_cuts.js splits the text into pieces. The merge with the lowest rank is applied first, the leftmost of equals.
 "use strict";
 
 const ARRAYS = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array };
@@ -44,7 +44,7 @@ class PageTokenizer {
     this.unknown = -1;
     if (this.text && this.text.unkId !== null) {
       this.unknown = this.ids.indexOf(this.text.unkId);
-      if (this.unknown < 0) { // a special token alone
+      if (this.unknown < 0) { // only a special token
         this.unknown = this.keys.length;
         this.keys.push(null);
         this.ids.push(this.text.unkId);
@@ -64,7 +64,7 @@ class PageTokenizer {
     }
   }
 
-  // What becomes of a text: [{id, bytes: what the token stands for (null: unknown text), special}].
+  // Returns the tokens of a text: [{id, bytes: bytes of the token (null: unknown text), special}].
   encode(text) {
     const tokens = [];
     for (const [start, part, id] of cutAt(text, this.passes[0])) {
@@ -135,13 +135,13 @@ class PageTokenizer {
     return this.merged([...symbols, ...pending]);
   }
 
-  // Rank of a pair and the entry that it makes; rank undefined: it does not merge.
+  // Returns the rank of a pair, undefined if it does not merge. In rank files, the rank is the merged entry.
   rankOf(left, right) {
     if (this.isRankFile) return this.indexOf.get(this.keys[left] + this.keys[right]);
     return this.ranks.get(left * this.keys.length + right);
   }
 
-  // What merges make of symbols: the lowest rank first, of equals the leftmost. A heap of rank * 2^32 + place.
+  // Merges symbols: the lowest rank first, then the leftmost. The heap has keys rank * 2^32 + place.
   merged(symbols) {
     const size = symbols.length, next = new Int32Array(size + 1), before = new Int32Array(size + 1);
     const rankAt = new Array(size), heap = [];
@@ -153,7 +153,7 @@ class PageTokenizer {
     for (let place = 0; place < size; place++) look(place);
     while (heap.length) {
       const lowest = pop(heap), place = lowest % 2 ** 32;
-      if (rankAt[place] !== (lowest - place) / 2 ** 32) continue; // of a pair that is no more
+      if (rankAt[place] !== (lowest - place) / 2 ** 32) continue; // the pair no longer exists
       const right = next[place];
       symbols[place] = this.isRankFile ? rankAt[place] : this.made[rankAt[place]];
       rankAt[right] = undefined;

@@ -1,9 +1,9 @@
-"""By what a page knows that its browser changes a character as the tokenizer does, of whatever Unicode version it is.
+"""Checksums that detect whether a browser with another Unicode version normalizes a character differently.
 
-Of each character that a component changes there is a checksum over what becomes of it: alone, behind a mark of a high
-combining class and before one of a low class. These tell how it decomposes, composes and is ordered; Unicode's
-stability policy leaves nothing else to differ between versions. The page computes the same of the characters that a
-text has; those without a checksum have to stay as they are.
+Each character that a component changes has a checksum of its normalized forms: alone, after a mark of a high combining
+class, and before a mark of a low class. These forms show how it decomposes, composes and is ordered. Under Unicode's
+stability policy, nothing else can differ between versions. The page computes the same checksums for the characters of a
+text. Characters without a checksum must not change.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from numpy.typing import NDArray
 from bpe.normalizers import Component, Normalizer
 
 _BLOCK: Final = 256  # code points
-_PLANES: Final = (0, 1, 2, 3, 14)  # those that have characters
+_PLANES: Final = (0, 1, 2, 3, 14)  # planes with assigned characters
 _LAST: Final = "\u0345"  # of combining class 240
 _FIRST: Final = "\u0334"  # of class 1
-# The same in all versions: surrogates are no characters, syllables of Hangul are made by arithmetic.
+# The same in all versions: surrogates are not characters, and Hangul syllables are composed by arithmetic.
 _FIXED: Final = range(0xAC00, 0xE000)
 
 
 @lru_cache(maxsize=8)
 def changed_characters(component: Component, in_order: bool) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """The code points that the component changes, ascending, and the CRC-32 of what becomes of each, in UTF-16.
+    """Return the code points that the component changes, ascending, and the CRC-32 of each result in UTF-16.
 
-    in_order: also those that it moves among marks. Some 0.2 s."""
+    in_order: include characters that are only reordered among marks.
+
+    Takes about 0.2 s.
+    """
     normalizer = Normalizer((component,))
     points: list[int] = []
     sums: list[int] = []
@@ -50,7 +53,7 @@ def changed_characters(component: Component, in_order: bool) -> tuple[NDArray[np
 
 
 def character_texts(character: str, in_order: bool) -> str:
-    """What is looked at of a character, a line each."""
+    """Return the texts to check for a character, one per line."""
     if character in "\r\n":
         return ""
     return f"{character}\n{_LAST}{character}\n{character}{_FIRST}" if in_order else character

@@ -1,9 +1,9 @@
-"""All that a page needs of a tokenizer, in one compressed block: entries, merges, tables of the pre-tokenizer, rules.
+"""Write the data of a tokenizer for a page as one compressed block: entries, merges, pre-tokenizer tables, and rules.
 
-The block is gzip of: the size of a header in JSON (uint32, little-endian), the header, and arrays one after the other
-as the header lists them, [name, type, number of items] each. Entries lie by ascending id, and a merge is the entry
-that it makes and where that is cut in two: both grow slowly from one to the next, so differences of a byte stand for
-most.
+The block is compressed with gzip. It has the size of the header (uint32, little-endian), the header in JSON, and the
+arrays in the order of the header, which lists [name, type, number of items] for each. Entries are stored by ascending
+ID. A merge is stored as the entry that it makes and the length of the left part. Both grow slowly from one to the next,
+so most differences fit in one byte.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bpe.pretokenization.tables import GROUPS, Tables
 from bpe.tokenizer import Tokenizer
 from tokenmill.compare.normal_forms import changed_characters
 
-MOST_BYTES: Final = 16 << 20  # of a block in a page: Gemma 3 takes a quarter of it
+MOST_BYTES: Final = 16 << 20  # of a block in a page; Gemma 3 needs a quarter of it
 
 Arrays = list[tuple[str, NDArray[Any]]]
 
 
 def page_model(tokenizer: Tokenizer) -> bytes:
-    """The block; UnsupportedTokenizer for what a page can't do exactly, in one line."""
+    """Return the block. Raise UnsupportedTokenizer if a page cannot reproduce the tokenizer exactly."""
     arrays: Arrays = []
     header = {
         "ignoreMerges": tokenizer.ignore_merges,
@@ -78,7 +78,7 @@ def _text_rules(tokenizer: Tokenizer) -> dict[str, Any] | None:
 
 
 def _added_tokens(tokenizer: Tokenizer) -> list[list[Any]]:
-    """[text, id, its normalized text or None, lstrip, rstrip] each."""
+    """Return [text, ID, normalized text or None, lstrip, rstrip] for each token."""
     rows: list[list[Any]] = []
     normalizer = tokenizer.parts.normalizer
     for token in tokenizer.added_tokens:
@@ -96,7 +96,7 @@ def _components(normalizer: Normalizer | None) -> tuple[Component, ...]:
 
 
 def _steps(components: tuple[Component, ...], arrays: Arrays) -> list[list[Any]]:
-    """What the page does, step by step; checksums by which it knows that it can go to the arrays."""
+    """Return the steps of the normalizer for the page. Checksums of its characters are added to the arrays."""
     steps: list[list[Any]] = []
     for component in components:
         match component:
@@ -146,7 +146,7 @@ def _pretokenizer(tokenizer: Tokenizer, arrays: Arrays) -> dict[str, Any]:
 
 
 def _tables(tables: Tables, prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """The fields of `Tables` as the page walks them: due[state] is what is due behind the character that led there."""
+    """Return the fields of `Tables` for the page. due[state]: actions after the character that led to the state."""
     arrays += [
         (prefix + "then", tables.then.reshape(-1)),
         (prefix + "pageOf", tables.page_of),
@@ -190,16 +190,17 @@ def _add_entries(tokenizer: Tokenizer, arrays: Arrays) -> None:
 
 
 def differences(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each number and the one before, the first from 0: [5, 3] -> [5, -2]."""
+    """Return the difference of each number from the previous one, starting from 0: [5, 3] -> [5, -2]."""
     made = values.copy()
     made[1:] -= values[:-1]
     return made
 
 
 def varints(values: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Numbers from 0 on as bytes of seven bits, the lowest first, all but the last with the eighth bit set.
+    """Encode nonnegative numbers as bytes of seven bits, lowest first. Bit 7 is set in all but the last byte of each.
 
-    [5, 300] -> [5, 0xAC, 0x02]"""
+    [5, 300] -> [5, 0xAC, 0x02]
+    """
     if len(values) and values.min() < 0:
         raise BadTokenizer("values: must be ascending")
     columns = []

@@ -1,5 +1,5 @@
-// A text on its way to pieces: cut at added tokens, normalized, and cut by the tables of the core
-// (bpe/pretokenization/tables.py), each as `Tokenizer.encode` does it. page_model.py wrote what they read.
+// Splits text into pieces like `Tokenizer.encode`: splits at added tokens, normalizes, and splits with the tables of the
+// core (bpe/pretokenization/tables.py). The data is written by page_model.py.
 //
 // Bytes are strings of characters below 256 ("binary strings"), so that they can be keys.
 "use strict";
@@ -12,7 +12,7 @@ function binary(bytes) {
   return text;
 }
 
-function* numbers(bytes) { // what `varints` wrote
+function* numbers(bytes) { // decodes the output of `varints`
   for (let at = 0; at < bytes.length;) {
     let value = 0, scale = 1;
     for (; bytes[at] > 127; scale *= 128) value += (bytes[at++] - 128) * scale;
@@ -47,7 +47,7 @@ function checksum(text) { // CRC-32 of UTF-16, little-endian
   return ~crc >>> 0;
 }
 
-const SECTION = 1, INPUT = 2; // a text between two added tokens; that which a whole input begins with
+const SECTION = 1, INPUT = 2; // text between two added tokens; text at the start of an input
 
 const lowerCase = (text) => Array.from(text, (character) => character.toLowerCase()).join("");
 
@@ -55,8 +55,8 @@ class Steps {
   constructor(steps, arrays) {
     this.steps = steps;
     this.arrays = arrays;
-    this.sums = new Map(); // by name: code point -> checksum of what becomes of it
-    this.known = new Map(); // "NFC é" -> whether the browser does as the tokenizer
+    this.sums = new Map(); // by name: code point -> checksum of the result
+    this.known = new Map(); // "NFC é" -> whether the browser agrees with the tokenizer
   }
 
   apply(text, start) {
@@ -114,7 +114,7 @@ class Phase {
 
   classOf(point) { return this.pages[this.pageOf[point >> 6] * 64 + (point & 63)]; }
 
-  // [the piece's text, whether it is left out] each.
+  // Returns [text, whether it is left out] for each piece.
   pieces(text) {
     const characters = Array.from(text), size = characters.length;
     const starts = this.rows ? this.goBack(characters) : this.goOn(characters);
@@ -134,14 +134,14 @@ class Phase {
       place++;
       const [certain, moves] = this.due[state];
       certain.forEach(add);
-      const values = moves.map(([register, start]) => [register, at(start)]); // all before any is written
+      const values = moves.map(([register, start]) => [register, at(start)]); // read all before writing any
       for (const [register, value] of values) registers[register] = value;
     }
     if (characters.length) this.atEnd[state].forEach(add);
     return found;
   }
 
-  goBack(characters) { // two_way.py: forward to the end, then back from there
+  goBack(characters) { // two_way.py: forward to the end, then back
     const found = new Map(), cells = [];
     let state = this.initial, right = this.end;
     for (const character of characters) {
@@ -160,10 +160,10 @@ class Phase {
 
 // -- added tokens ---------------------------------------------------------------------------------------------------
 
-// White_Space of Unicode; \s is another set.
+// White_Space of Unicode, which differs from \s.
 const SPACE = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
 
-// Of one pass (0: those that are not normalized) by first UTF-16 unit, longest first: [text, id, lstrip, rstrip] each.
+// Returns the tokens of a pass (0: not normalized) by first UTF-16 unit, longest first: [text, id, lstrip, rstrip].
 function tokenSearch(tokens, pass) {
   const byFirst = new Map();
   for (const [text, id, normalized, ...strips] of tokens) {
@@ -176,8 +176,8 @@ function tokenSearch(tokens, pass) {
   return byFirst;
 }
 
-// [start, text, id or null for what lies between] each; leftmost first, of those at one place the longest. Then lstrip
-// and rstrip take white space, in which others are found all the same (special_tokens.hpp).
+// Yields [start, text, id or null for text between tokens]. The leftmost token matches, then the longest. lstrip and rstrip
+// then add white space to a token, in which other tokens are still found (special_tokens.hpp).
 function* cutAt(text, byFirst) {
   let done = 0;
   for (let at = 0; at < text.length;) {
