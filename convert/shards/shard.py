@@ -3,14 +3,14 @@
     <chunk>.<number>.train   uint32[tokens of train]
     <chunk>.<number>.rest    uint32[tokens of validation], then uint64[starts] of train and of validation
 
-Tokens of train have a file of their own, which is deleted as soon as they are merged: starts are merged much later.
+Tokens of train have a separate file, so that it can be deleted right after they are merged. Starts are merged later.
 
 Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequence. With a loss mask IDs are below
 2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split and
 begin at a multiple of 8 bytes. The files have no header: the `ShardRecord` in the journal describes them, with a digest
 of every block of BLOCK_BYTES.
 
-All attempts of a run to encode a shard write the same bytes, and a file gets its name when it is complete. Late and
+All attempts of a run to encode a shard write the same bytes, and a file gets its name when it is complete. Late or
 lost attempts therefore cannot interfere. Runs with different plans use different folders.
 """
 
@@ -39,7 +39,7 @@ NOT_TRAINED = np.uint32(1 << 31)
 
 
 class SplitCounts(NamedTuple):
-    """The documents of one split: documents = sequences + empty. not_trained: tokens."""
+    """The counts of one split: documents = sequences + empty. not_trained: number of tokens."""
 
     documents: int = 0
     empty: int = 0
@@ -75,7 +75,7 @@ class ShardFile(NamedTuple):
 class ShardSlice(NamedTuple):
     """Bytes [start, stop) of a file of a shard.
 
-    added: to be added to each item: starts count from the beginning of their array in the end.
+    added: number to add to each item, because the merged starts count from the beginning of the merged tokens.
     """
 
     file: ShardFile
@@ -88,7 +88,7 @@ class ShardSlice(NamedTuple):
 class ShardRecord:
     """A finished shard, as the journal records it.
 
-    digests: of the blocks of both files.
+    digests: digests of the blocks of both files.
     is_last: whether it is the last shard of its chunk.
     text_bytes: the bytes of the chunk in its sources, 0 unless is_last.
     sources: those with sequences in the shard, in order.
@@ -105,7 +105,7 @@ class ShardRecord:
 
     @property
     def name(self) -> str:
-        """The name of its files, without suffix."""
+        """Return the name of the files, without suffix."""
         return shard_name(self.id)
 
     def split(self, name: str) -> SplitCounts:
@@ -119,7 +119,7 @@ class ShardRecord:
         return [ShardFile(self.name + suffix, size, digests) for suffix, size, digests in named if size]
 
     def merged_bytes(self) -> dict[str, int]:
-        """Return the bytes of each file that merge tasks read: all but the padding."""
+        """Return the bytes per file that merge tasks read: all except the padding."""
         padding = padding_bytes(self.validation.tokens)
         return {file.name: file.size - (padding if file.name.endswith(REST) else 0) for file in self.files()}
 
@@ -164,7 +164,7 @@ def shard_name(shard: ShardId) -> str:
 
 
 def padding_bytes(tokens: int) -> int:
-    """Return the bytes after some tokens up to a multiple of 8."""
+    """Return the bytes that pad tokens to a multiple of 8 bytes."""
     return tokens % 2 * 4
 
 

@@ -1,4 +1,4 @@
-"""Writing a shard while its text is encoded. Memory holds the starts of its documents and a small buffer."""
+"""Write a shard while its text is encoded. Memory holds the starts of its documents and a small buffer."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ COPIED_BYTES = 4 << 20
 
 
 class ShardWriter:
-    """Writes the files of a shard to `folder`. Call `close` at the end in any case.
+    """Writes the files of a shard to `folder`. Always call `close` at the end.
 
-    max_token_id: of the tokenizer; a higher ID raises BrokenInvariant.
+    max_token_id: highest ID of the tokenizer; a higher ID raises BrokenInvariant.
     ends: tokens to add around each document that has tokens.
     has_mask: whether bit 31 of an ID marks tokens that are not trained; tokens before a document are not.
 
@@ -130,7 +130,7 @@ class ShardWriter:
             self._append(tokens)
 
     def end_document(self, split: int) -> None:
-        """End the document of the last calls of `extend`. It belongs to this split; without tokens it is empty."""
+        """End the document of the last calls of `extend` and add it to a split. Without such calls it is empty."""
         if self._long is None:
             self._count(split, SplitCounts(documents=1, empty=1))
             return
@@ -144,7 +144,7 @@ class ShardWriter:
         self.drop_document()
 
     def drop_document(self) -> None:
-        """Forget the document of the last calls of `extend`."""
+        """Discard the document of the last calls of `extend`."""
         if self._long is not None:
             with suppress(OSError):  # a full disk rejects the buffered bytes
                 self._long.close()
@@ -152,7 +152,7 @@ class ShardWriter:
         self._long, self._long_counts = None, SplitCounts()
 
     def finish(self, intake: ShardIntake, is_last: bool, text_bytes: int) -> ShardRecord:
-        """Complete the files and return the record, which has the other arguments. intake: of the shard's text."""
+        """Complete the files and return the record. intake: counts of the shard's text. Others: see `ShardRecord`."""
         self.begin_source(-1)
         added = np.diff([counts[1:] for counts in self._sources], axis=0).tolist()
         sources = tuple(
@@ -194,7 +194,7 @@ class ShardWriter:
 
 
 class _BlockFile:
-    """A file that is written in blocks of BLOCK_BYTES, whose digests are computed while they are in the CPU's cache."""
+    """Writes a file in blocks of BLOCK_BYTES, and computes the digest of each block while it is in the CPU cache."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,10 +1,10 @@
-"""The work folder of an output on a disk, with the dataset in it until two renames publish it.
+"""The work folder of an output on disk. It contains the dataset until two renames publish it.
 
-    dataset    the unfinished dataset            lock      held by the run at work, shared by tasks of a job array
-    replaced   the former output, for a moment   lock.3    held by task 3 of a job array
+    dataset    the unfinished dataset            lock      held by the active run, shared by tasks of a job array
+    replaced   the former output, briefly        lock.3    held by task 3 of a job array
 
-There is no output under the final name only between the two renames, and only if it replaces a former one. A folder
-with other names in it is refused. An output is replaced only if it is a dataset without foreign files.
+If the output replaces a former one, nothing has the final name between the two renames. A folder with other names in
+it is rejected. An output is replaced only if it is a dataset without foreign files.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class FolderWorkDir(WorkDir):
         self._locks.append(lock)
 
     def _check_tasks(self) -> None:
-        """Raise Refused if a task of a job array is at work."""
+        """Raise Refused if a task of a job array is running."""
         for path in self._folder.glob(f"{_LOCK_NAME}.*"):
             self._lock(path.name)
             self._locks.pop().release()
@@ -121,14 +121,14 @@ class FolderWorkDir(WorkDir):
     def publish(self) -> None:
         sync_folders(self.dataset)
         if os.path.lexists(self._target):
-            self.check_output()  # it may be new
+            self.check_output()  # the output may have appeared during the run
             rename(self._target, self._folder / REPLACED_NAME)
         rename(self.dataset, self._target)
         sync(self._target.parent)
         self.is_published = True
         try:
             self._remove()
-        except OSError as error:  # a network disk keeps files of the former output that are being read
+        except OSError as error:  # a network disk keeps files of the former output while they are read
             if error.errno not in STILL_USED:
                 raise
         self.close()
@@ -139,7 +139,7 @@ class FolderWorkDir(WorkDir):
         holds_work = self.holds_work if self._is_open else (self._folder / PLAN_NAME).exists()
         is_needed = holds_work or self.task is not None or (self._folder / REPLACED_NAME).exists()
         if self.is_published or not is_needed:
-            with suppress(OSError):  # the error that ended the run may prevent this too
+            with suppress(OSError):  # the error that ended the run may also prevent this
                 self._remove()
         self._is_open = False
         self._unlock()
@@ -154,7 +154,7 @@ class FolderWorkDir(WorkDir):
         self._unlock()
 
     def clean_dataset(self, keep: set[str]) -> None:
-        """See WorkDir. Also remove folders, one of which may have the name of a file."""
+        """See WorkDir. Also remove empty folders, because one may have the name of a new file."""
         super().clean_dataset(keep)
         remove_empty_folders(self.dataset)
 
@@ -171,7 +171,7 @@ class FolderWorkDir(WorkDir):
         super()._open_shards()
 
     def _clear(self, keep: tuple[str, ...] = (INPUT_NAME,)) -> None:
-        # Shards elsewhere go before the plan, which names them; without a plan the rest counts as not started.
+        # Remove shards elsewhere before the plan that names them. Without a plan, the other files count as not started.
         self._remove_scratch()
         (self._folder / PLAN_NAME).unlink(missing_ok=True)
         for name in names_in(self._folder) - {*keep}:
@@ -182,7 +182,7 @@ class FolderWorkDir(WorkDir):
                 path.unlink(missing_ok=True)
 
     def _remove(self) -> None:
-        """Remove the work folder, its own lock last."""
+        """Remove the work folder, and the lock of this run last."""
         self._clear(keep=())
         for path in self._folder.glob(f"{_LOCK_NAME}.*"):
             path.unlink(missing_ok=True)
