@@ -1,4 +1,4 @@
-"""The progress of a command on stderr: a bar on a terminal, lines in a log, or JSON for programs.
+"""Show the progress of a command on stderr: a bar on a terminal, lines in a log, or JSON for programs.
 
 tqdm draws the bars, so its TQDM_* variables apply. A stderr that is closed or full never stops the work.
 """
@@ -17,20 +17,21 @@ from typing import IO, Any
 from tokenmill.errors import BadArgument, printable
 from tokenmill.inputs.sizes import bytes_text, counted
 
-SECONDS = {"lines": 30.0, "json": 0.5}  # between two reports on a running stage
+SECONDS = {"lines": 30.0, "json": 0.5}  # between two reports of a running stage
 
 
 def tokens_text(count: float) -> str:
-    """129e6 -> "129.0 M tokens", 5286 -> "5.3 k tokens"."""
+    """Return a count as text: 129e6 -> "129.0 M tokens", 5286 -> "5.3 k tokens"."""
     if count >= 1e6:
         return f"{count / 1e6:,.1f} M tokens"
     return f"{count / 1e3:.1f} k tokens" if count >= 1e3 else counted(round(count), "token")
 
 
 class Stage:
-    """One stage of the work. Used as a context, it also closes after an error.
+    """One stage of the work. As a context manager, it also closes after an error.
 
-    done_bytes: of finished tasks. shown_bytes: the same plus running tasks; it never decreases.
+    done_bytes: bytes of finished tasks.
+    shown_bytes: bytes of finished and running tasks; it never decreases.
     watch: called with the stage whenever it advances.
     """
 
@@ -60,7 +61,7 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the stage began."""
+        """Return the seconds since the stage began."""
         return max(time.perf_counter() - self._started, 1e-9)
 
     def rates(self) -> str:
@@ -75,7 +76,7 @@ class Stage:
         self.show_running(0)
 
     def show_running(self, running_bytes: int) -> None:
-        """Show the finished tasks and so many bytes of running ones."""
+        """Show the finished tasks and `running_bytes` of running tasks."""
         self.shown_bytes = max(self.shown_bytes, min(self.total_bytes, self.done_bytes + running_bytes))
         if self._bar is not None:
             if self.tokens:
@@ -109,7 +110,7 @@ class Stage:
 class Progress:
     """Shows stages and notes.
 
-    mode: "bar" draws a tqdm bar per stage; "lines" prints a line when a stage ends, and every 30 s before;
+    mode: "bar" draws a tqdm bar per stage; "lines" prints a line every 30 s and at the end of a stage;
     "json" prints {"stage", "state", "current", "total", "tokens", "seconds"} and {"note"}; "none" shows nothing.
     """
 
@@ -142,9 +143,9 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
 
 
 def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") -> Any:
-    """Return a tqdm bar. Raise BadArgument if tqdm rejects a TQDM_* variable, some of which it reads when imported."""
+    """Return a tqdm bar. Raise BadArgument if tqdm rejects a TQDM_* variable, on import or later."""
     width: dict[str, Any] = {"dynamic_ncols": True}
-    with suppress(OSError, ValueError):  # without a size, as in some containers, tqdm would draw empty lines
+    with suppress(OSError, ValueError):  # size 0, as in some containers: tqdm would draw empty lines
         if 0 in os.get_terminal_size(stream.fileno()):
             width = {"ncols": 79, "nrows": 24}
     is_bytes = unit == "bytes"
@@ -169,7 +170,7 @@ def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") 
 
 
 def say(stream: IO[str] | None, line: str) -> None:
-    """Write a line, if the stream is open and has space."""
+    """Write a line unless the stream is closed or full."""
     with suppress(OSError, ValueError):
         if stream is not None:
             print(line, file=stream, flush=True)

@@ -1,4 +1,4 @@
-"""JSON records as Python objects: parsing, fields and texts. All faults are RecordFaults."""
+"""Parse JSON records and read their fields. All faults raise RecordFault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {dict: "an object", list: "a list", bool: "a boolean", type(None): "nul
 
 
 def json_of(text: str, place: int = 0, allows_repeats: bool = False) -> Any:
-    """Parse a JSON text. A repeated name in an object is a fault, or with `allows_repeats` has the value REPEATED.
+    """Parse a JSON text. A repeated name in an object is a fault, or has the value REPEATED with `allows_repeats`.
 
     place: offset of the text in the source, for errors.
     """
@@ -97,5 +97,5 @@ def encoded(text: str, replaces: bool) -> bytes:
 
 
 def surrogate_count(text: str) -> int:
-    """Return the number of unpaired surrogates in a text, each of which `encoded` replaces."""
+    """Return the number of unpaired surrogates in a text, which `encoded` replaces."""
     return len(_SURROGATES.findall(text))
