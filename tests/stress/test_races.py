@@ -47,14 +47,14 @@ def moto() -> Iterator[str]:
 # Runs of seed 501: requests wait, arrive twice or late, and a stopped driver continues after another took over.
 def test_the_order_of_requests_does_not_change_the_bytes(moto: str, tmp_path: Path) -> None:
     races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0)
-    for result in races.group(306 // RUNS_OF_A_CORPUS, [306]):
+    for result in races.group(804 // RUNS_OF_A_CORPUS, [804]):
         assert not result.problem, f"{result.settings.text}: {result.kind}: {result.problem}"
 
 
 def test_drivers_that_do_not_check_their_claim_are_found(moto: str, tmp_path: Path) -> None:
     planted = "no driver checks its claim"
     races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0, planted=planted)
-    assert any(result.problem for result in races.group(306 // RUNS_OF_A_CORPUS, [306]))
+    assert any(result.problem for result in races.group(804 // RUNS_OF_A_CORPUS, [804]))
 
 
 @pytest.mark.stress
