@@ -229,9 +229,8 @@ class StoredElements(Elements):
         self._spare: list[Values] = []
         self._last_index = -2
         self._states = defaultdict[int, bytearray](partial(bytearray, _PAGE_CHUNKS))
-        self._views: dict[
-            int, Values
-        ] = {}  # mapped Zarr chunks of shards, after their checksums were compared
+        # Mapped Zarr chunks of shards, after their checksums were compared.
+        self._views: dict[int, Values] = {}
         self._stream: MappedStream | None = None
         self._is_stream_known = self._missing_is_zero
 

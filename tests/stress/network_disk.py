@@ -370,8 +370,7 @@ class NetworkDisk(Fault):
         return Behaviour(kill=rng.randint(1, names), cache_seconds=rng.choice([0, 5]))
 
 
-IS_AVAILABLE = bool(shutil.which("fusermount") and find_spec("mfusepy"))
-NETWORK_FAULTS = [NetworkDisk()] if IS_AVAILABLE else []
+NETWORK_FAULTS = [NetworkDisk()] if shutil.which("fusermount") and find_spec("mfusepy") else []
 
 
 def main() -> None:
