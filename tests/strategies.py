@@ -115,7 +115,9 @@ def _compress(data: bytes, compression: str) -> bytes:
         import zstandard
 
         return zstandard.ZstdCompressor(write_checksum=True).compress(data)
-    compress = {"none": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+    if compression == "gz":
+        return gzip.compress(data, mtime=0)
+    compress = {"none": bytes, "bz2": bz2.compress, "xz": lzma.compress}
     return compress[compression](data)
 
 
