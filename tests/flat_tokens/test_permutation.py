@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.order import permutation
 from flat_tokens.order.permutation import derive_key, mix, permute
 
 SIZES = [*range(1, 70), *(2**k + d for k in (7, 10, 13) for d in (-1, 0, 1))]
@@ -57,40 +56,22 @@ def test_golden_values_never_change() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 1000, 2**31, 2**40 + 1, 2**62 - 1, 2**62])
-def test_numpy_equals_the_native_core(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("flat_tokens._core")
+def test_keys_broadcast_to_the_positions(size: int) -> None:
     generator = np.random.default_rng(size)
-    positions = generator.integers(0, size, (3, 4, 50))
-    keys = generator.integers(0, 2**64, (3, 4, 1), dtype=np.uint64)
-    some_keys = (7, keys[0, 0, 0], keys, keys[:1], keys[0], keys[:, :1, :], keys * np.ones(50, np.uint64))
-    found = [permute(positions, size, key) for key in some_keys]
-    monkeypatch.setattr(permutation, "core", None)
-    expected = [permute(positions, size, key) for key in some_keys]
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-
-
-def test_the_core_checks_its_arguments() -> None:
-    core = pytest.importorskip("flat_tokens._core")
-    values = np.arange(6, dtype=np.uint64)
-    for size, keys, message in (
-        (0, 1, r"size must be in \[1, 2\^62\], got 0"),
-        (5, 1, r"values\[5\] must be in \[0, 5\), got 5"),
-        (6, 0, "6 values cannot be shared out among 0 keys"),
-        (6, 4, "6 values cannot be shared out among 4 keys"),
+    positions = generator.integers(0, size, (3, 2, 5))
+    keys = generator.integers(0, 2**64, (3, 2, 1), dtype=np.uint64)
+    for key in (
+        7,
+        keys[0, 0, 0],
+        keys,
+        keys[:1],
+        keys[0],
+        keys[:, :1, :],
+        keys * np.arange(5, dtype=np.uint64),
     ):
-        with pytest.raises(ValueError, match=message):
-            core.permute(values, size, np.zeros(keys, np.uint64))
-    assert values.tolist() == list(range(6))
-
-
-def test_several_keys_at_once() -> None:
-    keys = np.array([[5], [2**64 - 1]], dtype=np.uint64)
-    both = permute(np.broadcast_to(np.arange(77), (2, 77)), 77, keys)
-    assert both.tolist() == [
-        permute(np.arange(77), 77, 5).tolist(),
-        permute(np.arange(77), 77, 2**64 - 1).tolist(),
-    ]
-    assert int(permute(3, 10, 5)) == permute([3], 10, 5)[0]
+        pairs = zip(positions.flat, np.broadcast_to(key, positions.shape).flat, strict=True)
+        expected = [network(int(position), size, int(own)) for position, own in pairs]
+        assert permute(positions, size, key).flatten().tolist() == expected
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

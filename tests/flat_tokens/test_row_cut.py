@@ -1,4 +1,4 @@
-"""Encoded rows to inputs, targets and flags: the native loop, the numpy loop and results by hand are equal."""
+"""Encoded rows to inputs or labels, targets and start flags: the native loops equal their definition."""
 
 from __future__ import annotations
 
@@ -7,127 +7,91 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flat_tokens import _core
 from flat_tokens.format import inputs_and_targets
-from flat_tokens.rows.cut import RowCut, cut_labels_with_numpy, cut_with_numpy
+from flat_tokens.rows.cut import RowCut
 
-core: Any = pytest.importorskip("flat_tokens._core")
-DTYPES = ("uint16", "int32", "uint32", "int64")
-
-
-def cut_all(cut: Any, encoded: Any, firsts: Any, length: int, dtype: str, start_id: int = 0) -> list[Any]:
-    shape = (len(firsts), length)
-    out = [np.full(shape, 7, dtype), np.full(shape, 7, dtype), np.ones(shape, np.bool_)]
-    cut(encoded, firsts, length, start_id, *out)
-    return out
+LENGTHS = [1, 2, 15, 16, 17, 255, 256, 257, 511, 512, 513, 1000, 3000]
+TOKENS = 3000
 
 
-@pytest.mark.parametrize("cut", [cut_with_numpy, core.cut_rows], ids=["numpy", "core"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 255, 256, 257, 511, 512, 513, 1000])
-def test_rows_are_shifted_and_flagged(cut: Any, dtype: str, length: int) -> None:
+def drawn_rows(length: int, largest: int) -> tuple[Any, Any]:
+    """Encoded tokens, and where some rows begin."""
     generator = np.random.default_rng(length)
-    largest = 2**16 if dtype == "uint16" else 2**31
-    encoded = generator.integers(0, largest, 3000).astype(np.uint32) << np.uint32(1)
-    encoded |= (generator.random(3000) < 0.2).astype(np.uint32)
+    encoded = generator.integers(0, largest, TOKENS).astype(np.uint32) << np.uint32(1)
+    encoded |= (generator.random(TOKENS) < 0.2).astype(np.uint32)
     encoded[0] |= 1
-    firsts = np.concatenate([[0], generator.integers(0, 3000 - length + 1, 9), [3000 - length, 0]])
-    all_inputs, all_targets = inputs_and_targets(encoded)
-    inputs, targets, is_start = cut_all(cut, encoded, firsts, length, dtype)
-    for row, first in enumerate(firsts.tolist()):
-        part = slice(first, first + length)
-        assert np.array_equal(inputs[row], all_inputs[part])
-        assert np.array_equal(targets[row], all_targets[part])
-        assert np.array_equal(is_start[row], encoded[part] & 1)
-    other = cut_all(cut, encoded, firsts, length, dtype, 65535)
-    assert np.array_equal(other[0], np.where(is_start, np.array(65535, dtype), inputs))
-    assert np.array_equal(other[1], targets)
+    last = TOKENS - length
+    return encoded, np.array([0, *generator.integers(0, last + 1, 9), last, 0])
 
 
-@pytest.mark.parametrize("cut", [cut_labels_with_numpy, core.cut_labels], ids=["numpy", "core"])
+def filled(count: int, length: int, dtype: str) -> list[Any]:
+    shape = (count, length)
+    return [np.full(shape, 7, dtype), np.full(shape, 7, dtype), np.ones(shape, np.bool_)]
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_are_shifted_and_flagged(dtype: str, length: int) -> None:
+    encoded, firsts = drawn_rows(length, 2**16 if dtype == "uint16" else 2**31)
+    columns = firsts[:, None] + np.arange(length)
+    expected_inputs, expected_targets = (values[columns] for values in inputs_and_targets(encoded))
+    for start_id in (0, 65535):
+        inputs, targets, is_start = outputs = filled(len(firsts), length, dtype)
+        _core.cut_rows(encoded, firsts, length, start_id, *outputs)
+        assert np.array_equal(is_start, encoded[columns] & 1)
+        assert np.array_equal(inputs, np.where(is_start, start_id, expected_inputs))
+        assert np.array_equal(targets, expected_targets)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 255, 256, 257, 511, 512, 513, 1000])
-def test_labels_are_the_ids_except_at_starts(cut: Any, dtype: str, length: int) -> None:
-    generator = np.random.default_rng(length)
-    encoded = generator.integers(0, 2**32, 3000).astype(np.uint32)
-    firsts = np.concatenate([[0], generator.integers(0, 3000 - length + 1, 9), [3000 - length, 0]])
-    shape = (len(firsts), length)
-    labels, ids, is_start = np.full(shape, 7, dtype), np.full(shape, 7, dtype), np.ones(shape, np.bool_)
-    cut(encoded, firsts, length, -100, labels, ids, is_start)
-    rows = np.stack([encoded[first : first + length] for first in firsts.tolist()]).astype(np.int64)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_labels_are_the_ids_except_at_starts(dtype: str, length: int) -> None:
+    encoded, firsts = drawn_rows(length, 2**31)
+    labels, ids, is_start = outputs = filled(len(firsts), length, dtype)
+    _core.cut_labels(encoded, firsts, length, -100, *outputs)
+    rows = encoded[firsts[:, None] + np.arange(length)].astype(np.int64)
     assert np.array_equal(ids, rows >> 1)
     assert np.array_equal(is_start, rows & 1)
     assert np.array_equal(labels, np.where(rows & 1, -100, rows >> 1))
 
 
-def test_core_makes_no_labels_of_16_bits() -> None:
-    outputs = [np.zeros(4, np.uint16), np.zeros(4, np.uint16), np.zeros(4, np.bool_)]
-    with pytest.raises(ValueError, match="a label must have 4 or 8 bytes, got 2"):
-        core.cut_labels(np.zeros(8, np.uint32), np.array([1]), 4, -100, *outputs)
+def test_kernels_check_their_arguments() -> None:
+    tokens, offsets, flags = np.zeros(8, np.uint32), np.arange(9), np.zeros(4, np.bool_)
 
+    def cut(first: int = 1, length: int = 4, dtype: Any = np.int32, size: int = 4, flag: Any = flags) -> None:
+        _core.cut_rows(tokens, np.array([first]), length, 0, np.zeros(size, dtype), np.zeros(4, dtype), flag)
 
-def test_a_label_cut_fills_labels_instead_of_inputs() -> None:
-    cut = RowCut(4, np.dtype(np.int64), is_labelled=True)
-    encoded = np.array([3, 4, 7, 8, 10, 13, 14, 16], dtype=np.uint32)
-    batch = cut.batch(encoded, np.array([0, 4]))
-    assert batch.cut_labels is not None
-    assert batch.cut_labels.tolist() == [[-100, 2, -100, 4], [5, -100, 7, 8]]
-    assert batch.targets.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    def find(shortest: int, block: int, farthest: int, room: int = 20, bits: int = 14) -> None:
+        found, table = np.empty((room, 4), np.uint32), np.empty(2**bits, np.uint32)
+        _core.find_matches(np.zeros(20, np.uint32), shortest, block, farthest, found, table)
 
-
-@pytest.mark.parametrize("size", [1, 2, 3, 64])
-def test_core_and_numpy_agree_on_whole_arrays_and_none(size: int) -> None:
-    for first in (1, 2):  # with and without a preceding start
-        encoded = np.arange(first, first + size, dtype=np.uint32)
-        for length in {1, size}:
-            for firsts in (np.array([0, size - length]), np.zeros(0, np.int64)):
-                expected = cut_all(cut_with_numpy, encoded, firsts, length, "int32")
-                found = cut_all(core.cut_rows, encoded, firsts, length, "int32")
-                assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"length": 0}, r"length must be in \[1, 8\], got 0"),
-        ({"length": 9}, r"length must be in \[1, 8\], got 9"),
-        ({"firsts": np.array([5])}, r"firsts\[0\] must be in \[0, 4\], got 5"),
-        ({"firsts": np.array([-1])}, r"firsts\[0\] must be in \[0, 4\], got -1"),
-        ({"firsts": np.array([0, 2**62])}, r"firsts\[1\] must be in \[0, 4\], got 4611686018427387904"),
-        ({"is_start": np.zeros(5, np.bool_)}, "is_start has 5 bytes, it must have 4"),
-        ({"targets": np.zeros(5, np.int32)}, "targets has 20 bytes, it must have 16"),
-        ({"inputs": np.zeros(4, np.int8), "targets": np.zeros(4, np.int8)}, "2, 4 or 8 bytes, got 1"),
-        (
-            {"inputs": np.zeros(9, np.int16), "targets": np.zeros(9, np.int16)},
-            "has 18 bytes, it must have 16",
-        ),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_core_checks_its_arguments(changes: dict[str, Any], message: str) -> None:
-    arguments = {
-        "encoded": np.zeros(8, np.uint32),
-        "firsts": np.array([1]),
-        "length": 4,
-        "start_id": 0,
-        "inputs": np.zeros(4, np.int32),
-        "targets": np.zeros(4, np.int32),
-        "is_start": np.zeros(4, np.bool_),
-        **changes,
-    }
-    if "firsts" in changes and len(changes["firsts"]) == 2:
-        arguments |= {"inputs": np.zeros(8, np.int32), "targets": np.zeros(8, np.int32)}
-        arguments["is_start"] = np.zeros(8, np.bool_)
-    with pytest.raises(ValueError, match=message):
-        core.cut_rows(**arguments)
-
-
-def test_core_never_writes_to_read_only_arrays() -> None:
-    fixed = np.zeros(4, np.int32)
+    fixed = np.zeros(4, np.bool_)
     fixed.flags.writeable = False
-    with pytest.raises((BufferError, ValueError), match="read-only"):
-        core.cut_rows(
-            np.zeros(8, np.uint32), np.array([1]), 4, 0, fixed, np.zeros(4, np.int32), np.zeros(4, bool)
-        )
+    wrong: list[Any] = [
+        *[lambda first=first: cut(first) for first in (5, -1, 2**62)],
+        *[lambda length=length: cut(length=length) for length in (0, 9)],
+        *[lambda size=size: cut(size=size) for size in (3, 5)],
+        *[lambda dtype=dtype: cut(dtype=dtype) for dtype in (np.int8, "S3")],
+        *[lambda flag=flag: cut(flag=flag) for flag in (np.zeros(5, np.bool_), fixed)],
+        lambda: _core.cut_labels(
+            tokens, np.array([1]), 4, 0, np.zeros(4, np.uint16), np.zeros(4, np.uint16), flags
+        ),
+        lambda: _core.decode_ids(tokens, np.empty(9, np.uint32), None),
+        lambda: _core.decode_ids(tokens, np.empty(8, np.uint32), np.empty(9, np.bool_)),
+        lambda: _core.next_fit(offsets, 0, 4, np.zeros(9, np.int64)),
+        *[
+            lambda size=size, keys=keys: _core.permute(np.arange(6, dtype="u8"), size, np.zeros(keys, "u8"))
+            for size, keys in ((0, 1), (5, 1), (6, 0), (6, 4))
+        ],
+        *[lambda given=given: find(*given) for given in ((4, 8, 8), (2, 0, 8), (2, 8, 0))],
+        *[lambda given=given: find(2, 8, 8, *given) for given in ((12,), (20, 13))],
+    ]
+    for call in wrong:
+        with pytest.raises((ValueError, BufferError)):
+            call()
+    cut()
+    find(2, 8, 8)
 
 
 def test_batches_of_a_cut_do_not_share_memory() -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 from in_threads import in_threads
 
-from flat_tokens.built import core
+from flat_tokens import _core
 from flat_tokens.storage.token_matches import BLOCK_TOKENS, MAX_DISTANCE, TABLE_BITS, compress
 from flat_tokens.storage.zstd_frames import last_bytes
 
@@ -135,12 +135,11 @@ def test_the_search_as_specified(size: int, kind: str, shortest: int) -> None:
         assert expected[:, 0].max() <= 4 * farthest
         matched = expected[expected[:, 0] > 0]
         assert (matched[:, 2] >= 4 * shortest).all()
-        if core is not None:
-            found = np.full((size // 2 + size // block_tokens + 2, 4), 7, dtype=np.uint32)
-            table = np.full(2**TABLE_BITS, 7, dtype=np.uint32)
-            count = core.find_matches(values, shortest, block_tokens, farthest, found, table)
-            assert np.array_equal(found[:count], expected)
-            assert (found[count:] == 7).all()
+        found = np.full((size // 2 + size // block_tokens + 2, 4), 7, dtype=np.uint32)
+        table = np.full(2**TABLE_BITS, 7, dtype=np.uint32)
+        count = _core.find_matches(values, shortest, block_tokens, farthest, found, table)
+        assert np.array_equal(found[:count], expected)
+        assert (found[count:] == 7).all()
 
 
 @pytest.mark.parametrize("has_checksum", [True, False])
@@ -184,23 +183,3 @@ def test_threads_do_not_share_a_writer() -> None:
             assert compress(kinds[number], True) == expected[number]
 
     in_threads(4, work)
-
-
-@pytest.mark.skipif(core is None, reason="the loop is not built")
-@pytest.mark.parametrize(
-    ("shortest", "block_tokens", "farthest", "matches", "table", "message"),
-    [
-        (4, 8, 8, 20, 2**14, "shortest must be 2 or 3, got 4"),
-        (2, 0, 8, 20, 2**14, "must be at least 1"),
-        (2, 8, 0, 20, 2**14, "must be at least 1"),
-        (2, 8, 8, 12, 2**14, "matches has 192 bytes, 13 matches may need 208"),
-        (2, 8, 8, 20, 2**13, "table has 32768 bytes, it must have 65536"),
-    ],
-)
-def test_the_loop_checks(
-    shortest: int, block_tokens: int, farthest: int, matches: int, table: int, message: str
-) -> None:
-    values = np.zeros(20, dtype=np.uint32)
-    found, slots = np.empty((matches, 4), dtype=np.uint32), np.empty(table, dtype=np.uint32)
-    with pytest.raises(ValueError, match=message):
-        core.find_matches(values, shortest, block_tokens, farthest, found, slots)
