@@ -111,8 +111,11 @@ def _plain(name: str) -> str:
 
 
 def _rule_of_preset(preset: Preset) -> TextRule:
-    from bpe.formats.huggingface_normalizer import normalizer_from_json
-    from bpe.formats.huggingface_pretokenizer import components_to_json, pretokenizer_from_json
+    from bpe.formats.huggingface_components import (
+        components_to_json,
+        normalizer_from_json,
+        pretokenizer_from_json,
+    )
     from bpe.pretokenization.components import Split
 
     normalizer = {"type": preset.normalizer} if preset.normalizer else None
@@ -152,10 +155,12 @@ def _rule_of_clip() -> TextRule:
 
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import load, read_file
-    from bpe.formats.huggingface_decoder import decoder_from_json
+    from bpe.formats.huggingface_components import (
+        decoder_from_json,
+        normalizer_from_json,
+        pretokenizer_from_json,
+    )
     from bpe.formats.huggingface_envelope import text_rules_of
-    from bpe.formats.huggingface_normalizer import normalizer_from_json
-    from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
     from bpe.formats.json_input import parse
     from bpe.formats.sentencepiece import is_model
     from bpe.formats.tekken import is_tekken

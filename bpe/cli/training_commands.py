@@ -15,7 +15,7 @@ from bpe.cli.counting_run import CountingRun, counted_inputs
 from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable
 from bpe.formats.by_path import files_of
-from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
+from bpe.formats.huggingface_components import pretokenizer_to_json
 from bpe.like import TextRule, rule_like
 from bpe.output_conflicts import check_outputs_apart
 from bpe.output_file import check_output

@@ -18,10 +18,8 @@ from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text
 from bpe.formats.faults import must_be, not_utf8
 from bpe.formats.gpt2 import outside_alphabet, special_keys
-from bpe.formats.huggingface_decoder import decoder_to_json
+from bpe.formats.huggingface_components import decoder_to_json, normalizer_to_json, pretokenizer_to_json
 from bpe.formats.huggingface_envelope import Model, check_root, read_envelope, text_rules_of
-from bpe.formats.huggingface_normalizer import normalizer_to_json
-from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import location, parse
 from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer

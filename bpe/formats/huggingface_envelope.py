@@ -13,20 +13,32 @@ from bpe.added_tokens import AddedToken
 from bpe.decoders import Decoder
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
-from bpe.formats.faults import must_be, unsupported
-from bpe.formats.huggingface_decoder import decoder_from_json
-from bpe.formats.huggingface_normalizer import normalizer_from_json
+from bpe.formats.faults import unsupported
+from bpe.formats.huggingface_components import (
+    components_from_json,
+    decoder_from_json,
+    is_byte_level,
+    normalizer_from_json,
+    pretokenizer_from_json,
+)
 from bpe.formats.huggingface_postprocessor import (
     padding_from_json,
     post_processor_from_json,
     truncation_from_json,
 )
-from bpe.formats.huggingface_pretokenizer import (
-    components_from_json,
-    is_byte_level,
-    pretokenizer_from_json,
+from bpe.formats.json_input import (
+    FLAG,
+    Fields,
+    anything,
+    expect,
+    expect_filled,
+    expect_list,
+    expect_object,
+    expect_text,
+    one_of,
+    optional,
+    read_fields,
 )
-from bpe.formats.json_input import expect, expect_list, expect_object, expect_text, flag_field
 from bpe.normalizers import ByteLevel, Normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
@@ -44,19 +56,28 @@ TOP_LEVEL: Final = {
     "decoder",
     "model",
 }
-MODEL: Final = {
-    "type",
-    "dropout",
-    "unk_token",
-    "continuing_subword_prefix",
-    "end_of_word_suffix",
-    "fuse_unk",
-    "byte_fallback",
-    "ignore_merges",
-    "vocab",
-    "merges",
+_OFF: Final = (FLAG, False)
+_OPTIONAL_TEXT: Final = (optional(expect_text), None)
+MODEL: Final[Fields] = {
+    "type": (one_of("BPE"), "BPE"),
+    "dropout": (one_of(None, 0, 0.0, note="IDs would be random"), None),
+    "unk_token": _OPTIONAL_TEXT,
+    "continuing_subword_prefix": _OPTIONAL_TEXT,
+    "end_of_word_suffix": _OPTIONAL_TEXT,
+    "fuse_unk": _OFF,
+    "byte_fallback": _OFF,
+    "ignore_merges": _OFF,
+    "vocab": (anything, None),
+    "merges": (anything, None),
 }
-_ADDED_TOKEN: Final = {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}
+_ADDED_TOKEN: Final[Fields] = {
+    "id": (anything, None),
+    "content": (expect_filled, None),
+    "single_word": _OFF,
+    "lstrip": _OFF,
+    "rstrip": _OFF,
+    "special": _OFF,
+}
 
 
 class Model:
@@ -150,16 +171,10 @@ def _check_model(value: Any) -> None:
     if isinstance(value, dict):
         # Files from before 2020, such as GPT-2's, have no type.
         expect(value.get("type", "BPE"), ["BPE"], "model.type")
-    model = expect_object(value, "model", MODEL)
+    read_fields(value, "model", MODEL)
     for name in ("vocab", "merges"):
-        if name not in model:
+        if name not in value:
             raise BadTokenizer(f"model.{name}: missing")
-    expect(model.get("dropout"), [None, 0, 0.0], "model.dropout", "IDs would be random")
-    for name in ("byte_fallback", "ignore_merges", "fuse_unk"):
-        flag_field(model, name, "model", False)
-    for name in ("continuing_subword_prefix", "end_of_word_suffix", "unk_token"):
-        if model.get(name) is not None:
-            expect_text(model[name], f"model.{name}")
 
 
 def text_rules_of(root: dict[str, Any]) -> TextRules | None:
@@ -196,15 +211,9 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
     next_id = len(model)
     for index, item in enumerate(expect_list(value, "added_tokens")):
         where = f"added_tokens[{index}]"
-        token = expect_object(item, where, _ADDED_TOKEN)
-        text, id_ = token.get("content"), token.get("id")
-        if not isinstance(text, str) or not text:
-            raise must_be(f"{where}.content", "a non-empty text", text)
-        flags = {
-            name: flag_field(token, name, where, False)
-            for name in ("special", "lstrip", "rstrip", "single_word")
-        }
-        flags["normalized"] = flag_field(token, "normalized", where, not flags["special"])
+        special = isinstance(item, dict) and item.get("special") is True
+        flags = read_fields(item, where, {**_ADDED_TOKEN, "normalized": (FLAG, not special)})
+        text, id_ = flags.pop("content"), flags.pop("id")
         if text in tokens:
             raise BadTokenizer(f"{where}.content: duplicate (got {shown(text)})")
         # Hugging Face tokenizers uses the ID of the entry, or the next unused one.

@@ -3,25 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.faults import must_be, unsupported
 from bpe.formats.json_input import (
-    component_type,
+    FLAG,
+    Fields,
     expect,
     expect_integer,
     expect_list,
     expect_object,
     expect_text,
-    flag_field,
     flat_sequence,
+    one_of,
+    optional,
+    read_fields,
     sequence_of,
 )
 from bpe.post_processing import PostProcessor
 from bpe.vocabulary import MAX_ID
 
-_MAX_COUNT: Final = 2**63
+
+def _token_pair(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+        raise must_be(path, "[token, id]", value)
+    return [value[0], expect_integer(value[1], f"{path}[1]", most=MAX_ID)]
+
+
+def _padding_strategy(value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return read_fields(value, path, {"Fixed": (_count, None)})
+    return expect(value, ["BatchLongest"], path, 'or {"Fixed": length}')
+
+
+_count: Final = partial(expect_integer, most=2**63)
+_uint32: Final = partial(expect_integer, most=2**32 - 1)
+_direction: Final = one_of("Left", "Right")
+_ON: Final = (FLAG, True)
+_AROUND: Final[Fields] = {"sep": (_token_pair, None), "cls": (_token_pair, None)}
+# The components without a template.
+_COMPONENTS: Final[dict[str, Fields]] = {
+    "ByteLevel": {"add_prefix_space": _ON, "trim_offsets": _ON, "use_regex": _ON},
+    "RobertaProcessing": {**_AROUND, "trim_offsets": _ON, "add_prefix_space": _ON},
+    "BertProcessing": _AROUND,
+}
+_TRUNCATION: Final[Fields] = {
+    "direction": (_direction, "Right"),
+    "max_length": (_count, None),
+    "strategy": (one_of("LongestFirst", "OnlyFirst", "OnlySecond"), None),
+    "stride": (_count, None),
+}
+_PADDING: Final[Fields] = {
+    "strategy": (_padding_strategy, None),
+    "direction": (_direction, None),
+    "pad_to_multiple_of": (optional(_count), None),
+    "pad_id": (_uint32, None),
+    "pad_type_id": (_uint32, None),
+    "pad_token": (expect_text, None),
+}
+
+
+def truncation_from_json(value: Any) -> dict[str, Any] | None:
+    """Read the truncation, with all of its fields."""
+    return None if value is None else read_fields(value, "truncation", _TRUNCATION)
+
+
+def padding_from_json(value: Any) -> dict[str, Any] | None:
+    """Read the padding, with all of its fields."""
+    return None if value is None else read_fields(value, "padding", _PADDING)
 
 
 def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> PostProcessor | None:
@@ -35,46 +86,27 @@ def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> P
     back: list[int] = []
     adds = ""
     for item, path in flat_sequence(value, "post_processor", "processors"):
-        name = component_type(item, path)
-        if name == "ByteLevel":
-            items.append(_byte_level(item, path))
-            continue
-        if name not in ("TemplateProcessing", "RobertaProcessing", "BertProcessing"):
-            supported = "ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing"
-            raise unsupported(path, name, supported)
-        if adds:
+        name = item["type"]
+        if name not in _COMPONENTS and name != "TemplateProcessing":
+            raise unsupported(path, name, ", ".join([*_COMPONENTS, "TemplateProcessing"]))
+        if adds and name != "ByteLevel":
             raise unsupported(path, name, f"one component that adds tokens, which is {adds}")
-        adds = name
+        given = {key: item[key] for key in item if key != "type"}
         if name == "TemplateProcessing":
-            items.append(_template(item, path, special_tokens))
-            front, back = _ids_around(items[-1], path)
+            made = _template(given, path, special_tokens)
+            front, back = _ids_around(made, path)
         else:
-            items.append(_cls_and_sep(item, path, name))
-            front, back = [items[-1]["cls"][1]], [items[-1]["sep"][1]]
+            made = read_fields(given, path, _COMPONENTS[name])
+            if name != "ByteLevel":
+                front, back = [made["cls"][1]], [made["sep"][1]]
+        adds = adds if name == "ByteLevel" else name
+        items.append({"type": name} | made)
     component = sequence_of(items, "processors")
     return None if component is None else PostProcessor(component, tuple(front), tuple(back))
 
 
-def _byte_level(item: dict[str, Any], path: str) -> dict[str, Any]:
-    names = ("add_prefix_space", "trim_offsets", "use_regex")
-    expect_object(item, path, {"type", *names})
-    return {"type": "ByteLevel"} | {name: flag_field(item, name, path, True) for name in names}
-
-
-def _cls_and_sep(item: dict[str, Any], path: str, name: str) -> dict[str, Any]:
-    flags = ("trim_offsets", "add_prefix_space") if name == "RobertaProcessing" else ()
-    expect_object(item, path, {"type", "sep", "cls", *flags})
-    kept: dict[str, Any] = {"type": name}
-    for key in ("sep", "cls"):
-        token = item.get(key)
-        if not isinstance(token, list) or len(token) != 2 or not isinstance(token[0], str):
-            raise must_be(f"{path}.{key}", "[token, id]", token)
-        kept[key] = [token[0], expect_integer(token[1], f"{path}.{key}[1]", most=MAX_ID)]
-    return kept | {flag: flag_field(item, flag, path, True) for flag in flags}
-
-
 def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]) -> dict[str, Any]:
-    expect_object(item, path, {"type", "single", "pair", "special_tokens"})
+    expect_object(item, path, {"single", "pair", "special_tokens"})
     named = item.get("special_tokens")
     if not isinstance(named, dict):
         raise must_be(f"{path}.special_tokens", "an object", named)
@@ -91,7 +123,6 @@ def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]
                 f"{where}: must have as many tokens as IDs (got {len(token['tokens'])} and {len(token['ids'])})"
             )
     return {
-        "type": "TemplateProcessing",
         "single": _pieces(item.get("single"), f"{path}.single", named),
         "pair": _pieces(item.get("pair"), f"{path}.pair", named),
         "special_tokens": dict(sorted(named.items())),
@@ -106,14 +137,16 @@ def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]
         expect_object(piece, where, {"Sequence", "SpecialToken"})
         if len(piece) != 1:
             raise must_be(where, "a Sequence or a SpecialToken", piece)
-        kind = next(iter(piece))
-        content = expect_object(piece[kind], f"{where}.{kind}", {"id", "type_id"})
-        expect_integer(content.get("type_id"), f"{where}.{kind}.type_id", most=2**32 - 1)
-        if kind == "Sequence":
-            expect(content.get("id"), ("A", "B"), f"{where}.Sequence.id")
-        elif content.get("id") not in named:
-            raise must_be(f"{where}.SpecialToken.id", "one of its special_tokens", content.get("id"))
+        ((kind, content),) = piece.items()
+        read_id = one_of("A", "B") if kind == "Sequence" else partial(_token_of, named)
+        read_fields(content, f"{where}.{kind}", {"id": (read_id, None), "type_id": (_uint32, None)})
     return pieces
+
+
+def _token_of(named: dict[str, Any], value: Any, path: str) -> Any:
+    if not isinstance(value, str) or value not in named:
+        raise must_be(path, "one of its special_tokens", value)
+    return value
 
 
 def _ids_around(template: dict[str, Any], path: str) -> tuple[list[int], list[int]]:
@@ -128,37 +161,3 @@ def _ids_around(template: dict[str, Any], path: str) -> tuple[list[int], list[in
     if len(parts) != 2:
         raise UnsupportedTokenizer(f"{path}.single: must contain the text once (got {len(parts) - 1} times)")
     return parts[0], parts[1]
-
-
-def truncation_from_json(value: Any) -> dict[str, Any] | None:
-    """Read the truncation, with all of its fields."""
-    if value is None:
-        return None
-    names = ("direction", "max_length", "strategy", "stride")
-    given = expect_object(value, "truncation", names)
-    expect(given.get("direction", "Right"), ("Left", "Right"), "truncation.direction")
-    expect(given.get("strategy"), ("LongestFirst", "OnlyFirst", "OnlySecond"), "truncation.strategy")
-    for name in ("max_length", "stride"):
-        expect_integer(given.get(name), f"truncation.{name}", most=_MAX_COUNT)
-    return {name: given.get(name, "Right") for name in names}
-
-
-def padding_from_json(value: Any) -> dict[str, Any] | None:
-    """Read the padding, with all of its fields."""
-    if value is None:
-        return None
-    names = ("strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")
-    given = expect_object(value, "padding", names)
-    strategy = given.get("strategy")
-    if isinstance(strategy, dict):
-        expect_object(strategy, "padding.strategy", {"Fixed"})
-        expect_integer(strategy.get("Fixed"), "padding.strategy.Fixed", most=_MAX_COUNT)
-    else:
-        expect(strategy, ["BatchLongest"], "padding.strategy", 'or {"Fixed": length}')
-    expect(given.get("direction"), ("Left", "Right"), "padding.direction")
-    if given.get("pad_to_multiple_of") is not None:
-        expect_integer(given["pad_to_multiple_of"], "padding.pad_to_multiple_of", most=_MAX_COUNT)
-    for name in ("pad_id", "pad_type_id"):
-        expect_integer(given.get(name), f"padding.{name}", most=2**32 - 1)
-    expect_text(given.get("pad_token"), "padding.pad_token")
-    return {name: given.get(name) for name in names}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, lone_surrogate, printable, shown
-from bpe.formats.faults import PATTERN_FORM, must_be, not_utf8, unsupported
+from bpe.formats.faults import must_be, not_utf8, unsupported
 
 # Four times as many as the largest known file (Gemma 3) has. They take about 1 GB as Python objects.
 MAX_VALUES: Final = 8_000_000
@@ -91,6 +91,17 @@ def _not_json(why: str) -> str:
 
 # -- fields; errors name the JSON path ----------------------------------------------------------------------------
 
+# Reads the value at a JSON path: (value, path) -> value.
+Reader = Callable[[Any, str], Any]
+# Name -> reader, and the value of a missing field. Readers reject None unless it is valid.
+Fields = Mapping[str, tuple[Reader, Any]]
+
+
+def read_fields(value: Any, path: str, fields: Fields) -> dict[str, Any]:
+    """Return all fields of an object, which must have no others."""
+    item = expect_object(value, path, fields)
+    return {name: read(item.get(name, default), f"{path}.{name}") for name, (read, default) in fields.items()}
+
 
 def expect_object(value: Any, path: str, known_keys: Collection[str]) -> dict[str, Any]:
     """Return the value, which must be an object with known keys only."""
@@ -117,6 +128,20 @@ def expect(value: Any, allowed: Collection[Any], path: str, note: str = "") -> A
     return value
 
 
+def one_of(*allowed: Any, note: str = "") -> Reader:
+    """Return the reader of a value that must be one of the allowed ones."""
+    return lambda value, path: expect(value, allowed, path, note)
+
+
+def anything(value: Any, path: str) -> Any:
+    """Return the value, which other code checks."""
+    return value
+
+
+FLAG: Final = one_of(False, True)
+OPTIONAL_FLAG: Final = one_of(None, False, True)
+
+
 def expect_integer(value: Any, path: str, least: int = 0, most: int | None = None) -> int:
     """Return the value, which must be an integer in [least, most]."""
     if type(value) is not int or value < least or (most is not None and value > most):
@@ -125,41 +150,39 @@ def expect_integer(value: Any, path: str, least: int = 0, most: int | None = Non
     return value
 
 
-def expect_text(value: Any, path: str, size: int | None = None) -> str:
-    """Return the value, which must be a text; size 1: one character."""
-    if not isinstance(value, str) or (size is not None and len(value) != size):
-        raise must_be(path, "a text" if size is None else "one character", value)
+def expect_text(value: Any, path: str) -> str:
+    """Return the value, which must be a text."""
+    if not isinstance(value, str):
+        raise must_be(path, "a text", value)
     return value
 
 
-def flag_field(item: dict[str, Any], name: str, path: str, default: bool | None = None) -> bool:
-    """Return a boolean field of the object at `path`; default None: the field must exist."""
-    flag: bool = expect(item.get(name, default), [False, True], f"{path}.{name}")
-    return flag
+def expect_filled(value: Any, path: str) -> str:
+    """Return the value, which must be a non-empty text."""
+    if not isinstance(value, str) or not value:
+        raise must_be(path, "a non-empty text", value)
+    return value
 
 
-def pattern_field(item: dict[str, Any], path: str) -> tuple[str, bool]:
-    """Return the pattern of a component and whether it is a regular expression: {"String": " "} -> (" ", False)."""
-    pattern = item.get("pattern")
-    if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
-        raise must_be(f"{path}.pattern", PATTERN_FORM, pattern)
-    ((kind, text),) = pattern.items()
-    return expect_text(text, f"{path}.pattern.{kind}"), kind == "Regex"
+def expect_character(value: Any, path: str) -> str:
+    """Return the value, which must be one character."""
+    if not isinstance(value, str) or len(value) != 1:
+        raise must_be(path, "one character", value)
+    return value
 
 
-def component_type(value: Any, path: str) -> str:
-    """Return the type of a component of the pipeline."""
-    name = value.get("type") if isinstance(value, dict) else None
-    if not isinstance(name, str):
-        raise must_be(path, "an object with a type", value)
-    return name
+def optional(read: Reader) -> Reader:
+    """Return the reader that accepts null too."""
+    return lambda value, path: None if value is None else read(value, path)
 
 
 def flat_sequence(value: Any, path: str, key: str) -> list[tuple[dict[str, Any], str]]:
     """Return the components with their JSON paths, of a component, of a Sequence with nested ones, or of null."""
     if value is None:
         return []
-    if component_type(value, path) != "Sequence":
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise must_be(path, "an object with a type", value)
+    if value["type"] != "Sequence":
         return [(value, path)]
     if path.count(f".{key}[") > _MAX_DEPTH:
         raise UnsupportedTokenizer(f"{path[:60]}: sequences are nested more than {_MAX_DEPTH} deep")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, shown
-from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
+from bpe.formats.huggingface_components import normalizer_from_json, normalizer_to_json
 from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_sums import LIMIT
 from bpe.pretokenizer import Pretokenizer

@@ -16,7 +16,7 @@ from small_encoder import ENTRIES, MERGES
 from bpe import _core
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats.byte_alphabet import to_bytes
-from bpe.formats.huggingface_pretokenizer import components_from_json, pretokenizer_from_json
+from bpe.formats.huggingface_components import components_from_json, pretokenizer_from_json
 from bpe.normalizers import INPUT
 from bpe.pretokenization.by_regex import RegexCutter
 from bpe.pretokenization.stages import phases_of

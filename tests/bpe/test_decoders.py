@@ -10,7 +10,7 @@ import pytest
 import tokenizers
 
 from bpe.decoders import ByteFallback, Decoder, Fuse, Replace, Strip, byte_of
-from bpe.formats.huggingface_decoder import decoder_from_json
+from bpe.formats.huggingface_components import decoder_from_json
 
 TOKENS = [
     "\u2581the",

@@ -11,7 +11,7 @@ from tokenizers import pre_tokenizers as theirs
 from tokenizers.pre_tokenizers import PreTokenizer
 
 from bpe.errors import BadTokenizer
-from bpe.formats.huggingface_pretokenizer import (
+from bpe.formats.huggingface_components import (
     components_from_json,
     components_to_json,
     is_byte_level,

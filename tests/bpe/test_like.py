@@ -14,7 +14,7 @@ from tokenizers import models, normalizers
 
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
 from bpe.formats.byte_alphabet import to_bytes
-from bpe.formats.huggingface_pretokenizer import components_to_json
+from bpe.formats.huggingface_components import components_to_json
 from bpe.like import TextRule, rule_like
 from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS, Preset
 from bpe.pretokenization.components import ByteLevel, Split

@@ -13,7 +13,7 @@ from normalizer_texts import build_charsmap, nasty_texts
 from pretoken_ends import automaton_of
 
 from bpe import _core
-from bpe.formats.huggingface_normalizer import normalizer_from_json
+from bpe.formats.huggingface_components import normalizer_from_json
 from bpe.normalizers import (
     Bert,
     ByteLevel,

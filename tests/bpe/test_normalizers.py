@@ -24,7 +24,7 @@ from tokenizers import Regex, normalizers
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
-from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
+from bpe.formats.huggingface_components import normalizer_from_json, normalizer_to_json
 from bpe.normalizers import NFC, Bert, Form, Lowercase, Normalizer, Prepend, Replace, Strip, make_normalizer
 
 SOME_RULES = {

@@ -13,7 +13,7 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from bpe import Tokenizer, _core, train
 from bpe.errors import BadArgument
-from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
+from bpe.formats.huggingface_components import pretokenizer_from_json
 from bpe.like import TextRule, rule_like
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.training import train_on

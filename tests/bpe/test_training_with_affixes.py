@@ -17,8 +17,7 @@ from tokenizers import models, pre_tokenizers, trainers
 
 from bpe import Tokenizer, reference, train
 from bpe.errors import BadArgument
-from bpe.formats.huggingface_decoder import decoder_from_json
-from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
+from bpe.formats.huggingface_components import decoder_from_json, pretokenizer_from_json
 from bpe.like import TextRule
 from bpe.vocabulary import TextRules
 

@@ -23,7 +23,7 @@ from random_patterns import random_pattern, random_text
 
 from bpe.errors import BadTokenizer
 from bpe.formats.byte_alphabet import to_bytes
-from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
+from bpe.formats.huggingface_components import pretokenizer_to_json
 from bpe.presets import PRESETS
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer

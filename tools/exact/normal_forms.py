@@ -14,7 +14,7 @@ from exact.steps import Step
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bpe"))
 from normalizer_texts import realistic_charsmap
 
-from bpe.formats.huggingface_normalizer import normalizer_to_json
+from bpe.formats.huggingface_components import normalizer_to_json
 from bpe.normalizers import (
     Bert,
     ByteLevel,

@@ -11,7 +11,7 @@ from bpe.compat.huggingface.engine import CoreEngine, Engine
 from bpe.compat.huggingface.models import BPE
 from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import to_bytes
-from bpe.formats.huggingface_normalizer import normalizer_from_json
+from bpe.formats.huggingface_components import normalizer_from_json
 
 
 class Decoding:

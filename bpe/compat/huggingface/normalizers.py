@@ -8,7 +8,7 @@ from typing import Any
 from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
 from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
-from bpe.formats.huggingface_normalizer import normalizer_from_json
+from bpe.formats.huggingface_components import normalizer_from_json
 
 
 class Normalizer(Component):

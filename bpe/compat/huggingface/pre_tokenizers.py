@@ -12,7 +12,7 @@ from bpe.compat.huggingface.pretokenize import pretokens
 from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
 from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
-from bpe.formats.huggingface_pretokenizer import components_from_json
+from bpe.formats.huggingface_components import components_from_json
 
 
 class PreTokenizer(Component):

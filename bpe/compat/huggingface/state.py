@@ -20,11 +20,11 @@ from bpe.compat.huggingface.post_process import post_process
 from bpe.compat.huggingface.text_engine import TextEngine
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
-from bpe.formats.huggingface_decoder import decoder_to_json
-from bpe.formats.huggingface_normalizer import normalizer_from_json
-from bpe.formats.huggingface_pretokenizer import (
+from bpe.formats.huggingface_components import (
     components_from_json,
+    decoder_to_json,
     is_byte_level,
+    normalizer_from_json,
     pretokenizer_from_json,
 )
 from bpe.tokenizer import Tokenizer as CoreTokenizer

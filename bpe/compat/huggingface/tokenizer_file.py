@@ -9,11 +9,9 @@ from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
 from bpe.compat.huggingface.models import BPE, Model
 from bpe.errors import BadTokenizer, shown
 from bpe.formats import huggingface
-from bpe.formats.huggingface_decoder import decoder_to_json
+from bpe.formats.huggingface_components import decoder_to_json, normalizer_to_json, pretokenizer_to_json
 from bpe.formats.huggingface_envelope import MODEL, TOP_LEVEL
-from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_postprocessor import padding_from_json, truncation_from_json
-from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect, expect_list, expect_object, parse
 from bpe.normalizers import make_normalizer
 from bpe.tokenizer import Tokenizer as CoreTokenizer

@@ -25,9 +25,12 @@ from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.state import added_tokens
 from bpe.errors import BadTokenizer, InvalidText, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import to_characters
+from bpe.formats.huggingface_components import (
+    components_from_json,
+    normalizer_from_json,
+    pretokenizer_from_json,
+)
 from bpe.formats.huggingface_envelope import text_rules_of
-from bpe.formats.huggingface_normalizer import normalizer_from_json
-from bpe.formats.huggingface_pretokenizer import components_from_json, pretokenizer_from_json
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 

@@ -1,0 +1,330 @@
+"""Reader and writer of the normalizer, pre_tokenizer and decoder of a tokenizer.json.
+
+A table per kind lists the types: their class, and the fields in the order of its attributes. Nested sequences become
+one. A missing field has the default of Hugging Face tokenizers. Written components do the same as those that were read,
+but may be spelled differently.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, get_args
+
+from bpe import decoders, normalizers
+from bpe.decoders import Decoder
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.faults import PATTERN_FORM, must_be, unsupported, within
+from bpe.formats.json_input import (
+    FLAG,
+    OPTIONAL_FLAG,
+    Fields,
+    anything,
+    expect_character,
+    expect_filled,
+    expect_integer,
+    expect_text,
+    flat_sequence,
+    one_of,
+    read_fields,
+    sequence_of,
+)
+from bpe.normalizers import Normalizer
+from bpe.patterns import HUGGINGFACE_SPELLINGS, pattern_name
+from bpe.pretokenization import components
+from bpe.pretokenization.components import ByteLevel, Component, Split
+from bpe.pretokenization.stages import tree_of
+from bpe.pretokenization.write_pattern import to_oniguruma
+from bpe.pretokenizer import Pretokenizer, named
+
+_POSSESSIVE_INTERVAL: Final = re.compile(r"\{\d*,?\d*\}\+")
+
+
+class _Type(NamedTuple):
+    """make: builds the component from the values of its fields; None: the class."""
+
+    made: type
+    fields: Fields = MappingProxyType({})
+    make: Callable[..., Any] | None = None
+
+
+# -- fields and components with rules of their own -----------------------------------------------------------------
+
+
+def _pattern(value: Any, path: str) -> tuple[str, bool]:
+    """Return the pattern and whether it is a regular expression: {"String": " "} -> (" ", False)."""
+    if not isinstance(value, dict) or list(value) not in (["Regex"], ["String"]):
+        raise must_be(path, PATTERN_FORM, value)
+    ((kind, text),) = value.items()
+    return expect_text(text, f"{path}.{kind}"), kind == "Regex"
+
+
+def _filled_pattern(value: Any, path: str) -> tuple[str, bool]:
+    text, is_expression = _pattern(value, path)
+    return expect_filled(text, f"{path}.{'Regex' if is_expression else 'String'}"), is_expression
+
+
+def _pattern_to_json(text: str, is_expression: bool) -> dict[str, str]:
+    return {"Regex" if is_expression else "String": text}
+
+
+def _replace(made: type, pattern: tuple[str, bool], content: str) -> Any:
+    with within(f"pattern.{'Regex' if pattern[1] else 'String'}"):
+        normalizers.Replace(pattern[0], content, pattern[1]).check()
+    return made(pattern[0], content, pattern[1])
+
+
+def _split(pattern: tuple[str, bool], behavior: components.Behavior, invert: bool) -> Split:
+    return Split(pattern[0], "oniguruma" if pattern[1] else "text", behavior, invert)
+
+
+def _charsmap(value: Any, path: str) -> bytes:
+    encoded = expect_text(value, path)
+    try:
+        return normalizers.Precompiled(base64.b64decode(encoded, validate=True)).charsmap
+    except ValueError as error:
+        raise BadTokenizer(f"{path}: not a SentencePiece charsmap in base64 ({error})") from None
+
+
+def _metaspace(
+    made: type, replacement: str, scheme: str, split: bool | None, prefix: bool | None, _: Any
+) -> Any:
+    # Older files have add_prefix_space in addition to prepend_scheme or instead of it.
+    if prefix is False and scheme != "never":
+        raise BadTokenizer(f"add_prefix_space: contradicts prepend_scheme {shown(scheme)} (got False)")
+    return made(replacement, scheme, split is not False)
+
+
+# -- tables --------------------------------------------------------------------------------------------------------
+
+_REQUIRED_FLAG: Final = (FLAG, None)
+_ON: Final = (FLAG, True)
+_OFF: Final = (FLAG, False)
+_TEXT: Final = (expect_text, None)
+_BEHAVIOR: Final = one_of(*get_args(components.Behavior))
+_CHARSMAP: Final[Fields] = {"precompiled_charsmap": (_charsmap, None)}
+_REPLACE: Final[Fields] = {"pattern": (_pattern, None), "content": _TEXT}
+_METASPACE: Final[Fields] = {
+    "replacement": (expect_character, None),
+    "prepend_scheme": (one_of("always", "first", "never"), "always"),
+    "split": (OPTIONAL_FLAG, None),
+    "add_prefix_space": (OPTIONAL_FLAG, None),
+    "str_rep": (anything, None),
+}
+
+_NORMALIZERS: Final = {
+    **{
+        name: _Type(normalizers.Form, make=partial(normalizers.Form, name))
+        for name in get_args(normalizers.FormName)
+    },
+    "Lowercase": _Type(normalizers.Lowercase),
+    "StripAccents": _Type(normalizers.StripAccents),
+    "Nmt": _Type(normalizers.Nmt),
+    "ByteLevel": _Type(normalizers.ByteLevel),
+    "Strip": _Type(normalizers.Strip, {"strip_left": _REQUIRED_FLAG, "strip_right": _REQUIRED_FLAG}),
+    "Prepend": _Type(normalizers.Prepend, {"prepend": _TEXT}),
+    "Replace": _Type(normalizers.Replace, _REPLACE, partial(_replace, normalizers.Replace)),
+    "Precompiled": _Type(normalizers.Precompiled, _CHARSMAP),
+    "BertNormalizer": _Type(
+        normalizers.Bert,
+        {
+            "clean_text": _REQUIRED_FLAG,
+            "handle_chinese_chars": _REQUIRED_FLAG,
+            "strip_accents": (OPTIONAL_FLAG, None),
+            "lowercase": _REQUIRED_FLAG,
+        },
+    ),
+    # Hugging Face tokenizers does not read files with the SentencePiece components.
+    "SentencePiecePrefix": _Type(normalizers.DummyPrefix, {"prefix": _TEXT}),
+    "SentencePieceCharsmap": _Type(normalizers.Charsmap, _CHARSMAP),
+}
+_PRETOKENIZERS: Final = {
+    "ByteLevel": _Type(ByteLevel, {"add_prefix_space": _ON, "use_regex": _ON, "trim_offsets": _ON}),
+    "Split": _Type(
+        Split, {"pattern": (_filled_pattern, None), "behavior": (_BEHAVIOR, None), "invert": _OFF}, _split
+    ),
+    "Digits": _Type(components.Digits, {"individual_digits": _OFF}),
+    "Punctuation": _Type(components.Punctuation, {"behavior": (_BEHAVIOR, "Isolated")}),
+    "Whitespace": _Type(components.Whitespace),
+    "WhitespaceSplit": _Type(components.WhitespaceSplit),
+    "BertPreTokenizer": _Type(components.BertPreTokenizer),
+    "CharDelimiterSplit": _Type(components.CharDelimiterSplit, {"delimiter": (expect_character, None)}),
+    "UnicodeScripts": _Type(components.UnicodeScripts),
+    "FixedLength": _Type(components.FixedLength, {"length": (partial(expect_integer, least=1), 5)}),
+    "Metaspace": _Type(components.Metaspace, _METASPACE, partial(_metaspace, components.Metaspace)),
+}
+_DECODERS: Final = {
+    "BPEDecoder": _Type(decoders.BPEDecoder, {"suffix": (expect_filled, "</w>")}),
+    "ByteFallback": _Type(decoders.ByteFallback),
+    "ByteLevel": _Type(decoders.ByteLevel, {"add_prefix_space": _ON, "trim_offsets": _ON, "use_regex": _ON}),
+    "Fuse": _Type(decoders.Fuse),
+    "Metaspace": _Type(decoders.Metaspace, _METASPACE, partial(_metaspace, decoders.Metaspace)),
+    "Replace": _Type(decoders.Replace, _REPLACE, partial(_replace, decoders.Replace)),
+    "Strip": _Type(
+        decoders.Strip,
+        {
+            "content": (expect_character, None),
+            "start": (expect_integer, None),
+            "stop": (expect_integer, None),
+        },
+    ),
+}
+_NAMES: Final = {
+    known.made: (name, known.fields)
+    for types in (_NORMALIZERS, _PRETOKENIZERS, _DECODERS)
+    for name, known in types.items()
+}
+
+
+def _read(value: Any, path: str, key: str, types: Mapping[str, _Type]) -> list[tuple[Any, str]]:
+    """Return the components in order, with their JSON paths; [] for null."""
+    return [(_component(item, where, types), where) for item, where in flat_sequence(value, path, key)]
+
+
+def _component(item: dict[str, Any], path: str, types: Mapping[str, _Type]) -> Any:
+    name = item["type"]
+    if name not in types:
+        supported = [each for each in types if not each.startswith("SentencePiece")]
+        raise unsupported(path, name, ", ".join([*supported, "Sequence"]))
+    known = types[name]
+    values = read_fields({key: item[key] for key in item if key != "type"}, path, known.fields)
+    with within(path, "."):
+        return (known.make or known.made)(*values.values())
+
+
+def _to_json(component: Any) -> dict[str, Any]:
+    match component:
+        case normalizers.Form():
+            return {"type": component.name}
+        case normalizers.Replace() | decoders.Replace():
+            values: list[Any] = [
+                _pattern_to_json(component.pattern, component.is_expression),
+                component.content,
+            ]
+        case Split():
+            pattern = _pattern_to_json(component.expression, component.dialect != "text")
+            values = [pattern, component.behavior, component.invert]
+        case normalizers.Precompiled():
+            values = [base64.b64encode(component.charsmap).decode()]
+        case _:
+            values = [getattr(component, field.name) for field in dataclasses.fields(component)]
+    name, fields = _NAMES[type(component)]
+    return {"type": name} | dict(zip(fields, values, strict=False))  # without the former fields of Metaspace
+
+
+# -- normalizer and decoder ----------------------------------------------------------------------------------------
+
+
+def normalizer_from_json(value: Any, path: str = "normalizer") -> Normalizer | None:
+    """Read a normalizer; null and empty sequences are None."""
+    found = tuple(component for component, _ in _read(value, path, "normalizers", _NORMALIZERS))
+    return Normalizer(found) if found else None
+
+
+def normalizer_to_json(normalizer: Normalizer | None) -> dict[str, Any] | None:
+    """Return the normalizer in tokenizer.json's form; several components are a Sequence."""
+    made = () if normalizer is None else normalizer.components
+    return sequence_of([_to_json(each) for each in made], "normalizers")
+
+
+def decoder_from_json(value: Any, as_text: bool = True) -> Decoder | None:
+    """Read a decoder; null joins the entries by spaces. as_text: whether entries are text, not bytes.
+
+    Return None for ByteLevel alone in a byte-level vocabulary: then entries are decoded as the bytes they are.
+    """
+    found = tuple(component for component, _ in _read(value, "decoder", "decoders", _DECODERS))
+    if not as_text and len(found) == 1 and isinstance(found[0], decoders.ByteLevel):
+        return None
+    return Decoder(found)
+
+
+def decoder_to_json(decoder: Decoder | None) -> dict[str, Any] | None:
+    """Return the decoder in tokenizer.json's form. None is the decoder of a byte-level vocabulary."""
+    if decoder is None:
+        decoder = Decoder((decoders.ByteLevel(add_prefix_space=False),))
+    return sequence_of([_to_json(each) for each in decoder.components], "decoders")
+
+
+# -- pre_tokenizer -------------------------------------------------------------------------------------------------
+
+
+def components_from_json(value: Any) -> list[tuple[Component, str]]:
+    """Return the components of a pre_tokenizer in order, with their JSON paths; [] for null."""
+    return _read(value, "pre_tokenizer", "pretokenizers", _PRETOKENIZERS)
+
+
+def components_to_json(made: Sequence[Component]) -> dict[str, Any] | None:
+    """Return components in tokenizer.json's form. Splits must be in Hugging Face's dialect, or texts."""
+    return sequence_of([_to_json(component) for component in made], "pretokenizers")
+
+
+def is_byte_level(made: Iterable[Component]) -> bool:
+    """Return whether the components spell pieces in the byte alphabet."""
+    return any(isinstance(component, ByteLevel) for component in made)
+
+
+def pretokenizer_from_json(value: Any, as_text: bool = False) -> Pretokenizer:
+    """Read a pre-tokenizer. Raise UnsupportedTokenizer for components that cannot be executed.
+
+    as_text: whether entries are text, not bytes.
+    """
+    found = components_from_json(value)
+    made = [component for component, _ in found]
+    if not as_text and not is_byte_level(made):
+        kinds = ", ".join(type(component).__name__ for component in made) or "none"
+        raise UnsupportedTokenizer(f"pre_tokenizer: must contain ByteLevel (got {kinds})")
+    for component, path in found:
+        if isinstance(component, Split):
+            with within(path, "."):
+                tree_of(component)
+    last = made[-1] if made else None
+    if isinstance(last, ByteLevel) and not (
+        last.use_regex or last.add_prefix_space or is_byte_level(made[:-1])
+    ):
+        made.pop()  # it only spells the bytes
+    if name := _name_of(made):
+        return named(name)
+    with within("pre_tokenizer"):
+        return Pretokenizer(tuple(made)).checked()
+
+
+def _name_of(made: Sequence[Component]) -> str | None:
+    match made:
+        case [ByteLevel(False, True)]:
+            return "gpt2"
+        case [
+            Split(expression, "oniguruma", "Isolated", False)
+            | Split(expression, "oniguruma", "Removed", True)
+        ]:
+            # Oniguruma reads `{1,3}+` as a repetition, so tiktoken's spelling of cl100k has another meaning here.
+            return None if _POSSESSIVE_INTERVAL.search(expression) else pattern_name(expression)
+    return None
+
+
+def pretokenizer_to_json(pretokenizer: Pretokenizer, as_text: bool = False) -> dict[str, Any] | None:
+    """Return an equivalent pre_tokenizer in tokenizer.json's form. as_text: whether entries are text."""
+    name = pretokenizer.name
+    if name == "gpt2" and not as_text:
+        return components_to_json([ByteLevel(add_prefix_space=False)])
+    made = list(pretokenizer.components)
+    if name:
+        made = [Split(HUGGINGFACE_SPELLINGS[name], "oniguruma")]
+    made = [_in_oniguruma(each) if isinstance(each, Split) else each for each in made]
+    if not as_text and not is_byte_level(made):
+        made.append(ByteLevel(add_prefix_space=False, use_regex=False))
+    return components_to_json(made)
+
+
+def _in_oniguruma(split: Split) -> Split:
+    """Return the Split in Hugging Face's dialect.
+
+    Text between matches, which is an error here, becomes a pretoken in Hugging Face tokenizers.
+    """
+    if split.dialect != "rust":
+        return split
+    expression = to_oniguruma(split.expression)
+    return dataclasses.replace(split, expression=expression, dialect="oniguruma", gaps_are_errors=False)
