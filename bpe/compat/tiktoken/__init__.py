@@ -1,10 +1,9 @@
-"""tiktoken's interface: `Encoding`, `get_encoding` and what stands beside them, with the same ids and errors.
+"""The interface of tiktoken, with the same IDs and errors.
 
     from bpe.compat import tiktoken
     tiktoken.get_encoding("cl100k_base").encode("hello world")  # [15339, 1917]
 
-Differences: text that a pattern leaves out is an UncoveredText where tiktoken drops it, and nothing is downloaded
-(`bpe.compat.tiktoken.load` says where rank files are looked for).
+Nothing is downloaded: see `bpe.compat.tiktoken.load`. docs/reference/drop-in-apis.md lists the differences.
 """
 
 from bpe.compat.tiktoken.core import Encoding
@@ -18,3 +17,4 @@ __all__ = [
     "get_encoding",
     "list_encoding_names",
 ]
+__version__ = "0.14.0"

@@ -1,8 +1,8 @@
-"""Rank files as tiktoken keeps them, and their ranks; nothing is downloaded.
+"""Reads rank files from tiktoken's cache folder, without downloads.
 
-A file with an address is looked for in the folder of TIKTOKEN_CACHE_DIR (or DATA_GYM_CACHE_DIR, or tiktoken's own,
-data-gym-cache in the folder for temporary files), by the name that tiktoken gives it there, the SHA-1 of the address,
-or by the last part of the address, such as `cl100k_base.tiktoken`. expected_hash: the SHA-256 that it must have.
+The folder is TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files. The
+file is named after the SHA-1 of its URL, as tiktoken does it, or after the end of the URL, as in
+`cl100k_base.tiktoken`. expected_hash: its SHA-256.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from bpe.output_file import write_file
 
 
 def check_hash(data: bytes, expected_hash: str) -> bool:
-    """Whether it is the SHA-256 of the data."""
+    """Return whether the data has this SHA-256."""
     return hashlib.sha256(data).hexdigest() == expected_hash
 
 
 def cached_file(blobpath: str, expected_hash: str | None = None) -> Path:
-    """The path of a file by its address. MissingInput if it is in none of the places; one with another hash is passed
-    over."""
+    """Return the path of the file with this URL. Raise MissingInput if there is none, or none with this hash."""
     folder = Path(
         os.environ.get("TIKTOKEN_CACHE_DIR")
         or os.environ.get("DATA_GYM_CACHE_DIR")
@@ -45,12 +44,12 @@ def cached_file(blobpath: str, expected_hash: str | None = None) -> Path:
 
 
 def read_file(blobpath: str) -> bytes:
-    """The bytes of a file by its path or its address."""
+    """Return the bytes of the file with this path or URL."""
     return read_path(cached_file(blobpath) if "://" in blobpath else Path(blobpath))
 
 
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
-    """The same; ValueError for a path whose file has another hash."""
+    """Return the bytes of the file. Raise ValueError if its hash differs."""
     if "://" in blobpath:
         return read_path(cached_file(blobpath, expected_hash))
     data = read_file(blobpath)
@@ -60,7 +59,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
-    """entry -> rank of a rank file; ValueError for a line that is none of `base64 rank`."""
+    """Return entry -> rank of a rank file. Raise ValueError for a line other than `base64 rank`."""
     ranks = {}
     for line in read_file_cached(tiktoken_bpe_file, expected_hash).splitlines():
         if line:
@@ -73,18 +72,14 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
-    """Write a rank file, by rank; it appears complete or not at all."""
+    """Write a rank file by ascending rank, atomically."""
     write_file(tiktoken_bpe_file, rank_file(sorted(bpe_ranks.items(), key=lambda item: item[1])))
 
 
 def data_gym_to_mergeable_bpe_ranks(
-    vocab_bpe_file: str,
-    encoder_json_file: str,
-    vocab_bpe_hash: str | None = None,
-    encoder_json_hash: str | None = None,
-    clobber_one_byte_tokens: bool = False,
+    vocab_bpe_file: str, encoder_json_file: str, **_: object
 ) -> dict[bytes, int]:
-    """NotImplementedError: this package does not read data-gym files."""
+    """Raise NotImplementedError: data-gym files are not supported."""
     raise NotImplementedError(
         "data-gym files: not supported. Load GPT-2's vocab.json and merges.txt with bpe.Tokenizer.load."
     )

@@ -1,4 +1,4 @@
-"""Which encoding a model uses; as tiktoken 0.14 knows it."""
+"""Maps model names to encodings, as in tiktoken 0.14."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODELS: Final = {
 MODEL_TO_ENCODING: Final = {
     model: encoding for encoding, models in _MODELS.items() for model in models.split()
 }
-# The first that a model's name begins with counts.
+# The first prefix that matches wins.
 MODEL_PREFIX_TO_ENCODING: Final = dict(
     (
         *((prefix, "o200k_base") for prefix in ("o1-", "o3-", "o4-mini-", "gpt-5", "gpt-4.5-", "gpt-4.1-")),
@@ -39,7 +39,7 @@ MODEL_PREFIX_TO_ENCODING: Final = dict(
 
 
 def encoding_name_for_model(model_name: str) -> str:
-    """The name of the encoding that a model uses; KeyError if the model is not known."""
+    """Return the name of the encoding of a model. Raise KeyError for an unknown model."""
     if model_name in MODEL_TO_ENCODING:
         return MODEL_TO_ENCODING[model_name]
     for prefix, encoding in MODEL_PREFIX_TO_ENCODING.items():
@@ -49,5 +49,5 @@ def encoding_name_for_model(model_name: str) -> str:
 
 
 def encoding_for_model(model_name: str) -> Encoding:
-    """The encoding that a model uses; KeyError if the model is not known."""
+    """Return the encoding of a model. Raise KeyError for an unknown model."""
     return get_encoding(encoding_name_for_model(model_name))

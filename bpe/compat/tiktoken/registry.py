@@ -1,4 +1,4 @@
-"""The encodings that tiktoken knows by name. `load` finds their rank files.
+"""The named encodings of tiktoken. `load` finds their rank files.
 
 Names, hashes and IDs are those of tiktoken 0.14.
 """
@@ -28,7 +28,7 @@ _HARMONY: Final = {
     "<|message|>": 200008,
     "<|call|>": 200012,
 }
-# Of the two texts that tiktoken has for 200018, <|endofprompt|> is kept: an id is one text here.
+# tiktoken has two texts for ID 200018. An ID has one text here, <|endofprompt|>.
 _RESERVED: Final = (
     200000,
     200001,
@@ -51,18 +51,18 @@ class _Known(NamedTuple):
     special_tokens: dict[str, int]
 
 
-# gpt2 is r50k_base by another name: its vocab.bpe and encoder.json give the same ranks.
+# gpt2 is another name of r50k_base: its vocab.bpe and encoder.json contain the same ranks.
 _KNOWN: Final = {
     "gpt2": _Known("r50k_base", "gpt2", {_END: 50256}),
     "r50k_base": _Known("r50k_base", "gpt2", {_END: 50256}),
     "p50k_base": _Known("p50k_base", "gpt2", {_END: 50256}),
     "p50k_edit": _Known(
-        "p50k_base", "gpt2", {_END: 50256} | {token: 50281 + place for place, token in enumerate(_MIDDLE)}
+        "p50k_base", "gpt2", {_END: 50256} | {token: 50281 + index for index, token in enumerate(_MIDDLE)}
     ),
     "cl100k_base": _Known(
         "cl100k_base",
         "cl100k",
-        {token: 100257 + place for place, token in enumerate((_END, *_MIDDLE))} | {"<|endofprompt|>": 100276},
+        {token: 100257 + index for index, token in enumerate((_END, *_MIDDLE))} | {"<|endofprompt|>": 100276},
     ),
     "o200k_base": _Known("o200k_base", "o200k", {_END: 199999, "<|endofprompt|>": 200018}),
     "o200k_harmony": _Known(
@@ -73,20 +73,19 @@ _KNOWN: Final = {
         | {f"<|reserved_{id_}|>": id_ for id_ in _RESERVED},
     ),
 }
-ENCODINGS: dict[str, Encoding] = {}  # those that were asked for
+ENCODINGS: dict[str, Encoding] = {}  # loaded so far
 _lock = threading.RLock()
 
 
 def list_encoding_names() -> list[str]:
-    """The names that `get_encoding` takes."""
+    """Return the names of all encodings."""
     return list(_KNOWN)
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """The encoding of this name, the same one each time.
+    """Return the encoding with this name, always the same object.
 
-    ValueError for another name; MissingInput if the rank file is in none of the places; BadTokenizer if it can't be
-    read. A file with another SHA-256 is passed over.
+    Raise ValueError for an unknown name, MissingInput if there is no rank file with the right SHA-256.
     """
     if not isinstance(encoding_name, str):
         raise ValueError(f"encoding_name: must be a str (got {type(encoding_name)})")
