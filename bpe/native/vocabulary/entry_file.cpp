@@ -82,22 +82,25 @@ std::vector<std::optional<uint32_t>> EntryFile::find(const std::vector<std::stri
 
 std::unordered_set<std::string_view>
 EntryFile::used_by_merges(const std::unordered_set<std::string_view> &texts, size_t prefix_bytes) const {
-  std::unordered_set<std::string_view> used;
-  const auto bit_of = [](std::string_view text) { return uint64_t{1} << std::min<size_t>(text.size(), 63); };
-  uint64_t sizes = 0; // bit k: a text has k bytes; most entries have another size
-  for (const std::string_view text : texts)
-    sizes |= bit_of(text);
-  const auto look_up = [&](std::string_view entry) {
-    if (sizes & bit_of(entry))
-      if (const auto found = texts.find(entry); found != texts.end())
-        used.insert(*found);
+  const auto ends_of = [](std::string_view left, std::string_view right) {
+    return static_cast<uint8_t>(left.front()) << 8 | static_cast<uint8_t>(right.back());
   };
-  std::string product;
+  std::vector<bool> known(65536); // by first and last byte, which most entries do not share with a text
+  for (const std::string_view text : texts)
+    if (!text.empty())
+      known[ends_of(text, text)] = true;
+  std::unordered_set<std::string_view> used;
+  const auto look_up = [&](std::string_view entry) {
+    if (const auto found = texts.find(entry); found != texts.end())
+      used.insert(*found);
+  };
   for (size_t i = 0; !texts.empty() && i < merge_ends_.size(); i += 2) {
     const std::string_view left = merge_part(i), right = merge_part(i + 1);
-    look_up(left);
-    look_up(right);
-    look_up(product.assign(left).append(right.substr(std::min(prefix_bytes, right.size()))));
+    for (const std::string_view part : {left, right})
+      if (!part.empty() && known[ends_of(part, part)])
+        look_up(part);
+    if (!left.empty() && !right.empty() && known[ends_of(left, right)])
+      look_up(std::string(left).append(right.substr(std::min(prefix_bytes, right.size()))));
   }
   return used;
 }

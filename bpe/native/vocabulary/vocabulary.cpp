@@ -58,7 +58,8 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
                        std::optional<TextRules> text)
     : is_rank_file_(!merges), text_(std::move(text)) {
   check_entry_count(entries.size());
-  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.id < b.id; });
+  if (!std::ranges::is_sorted(entries, {}, &Entry::id))
+    std::ranges::sort(entries, {}, &Entry::id);
   size_t total = 0;
   for (const Entry &entry : entries)
     total += entry.bytes.size();

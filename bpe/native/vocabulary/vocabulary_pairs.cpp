@@ -1,6 +1,7 @@
 // Pairs of entries that merge, from a list or from the ranks of a file, and entries that no merges make.
 #include "merge/merge_by_heap.hpp"
 #include "simd/simd_variants.hpp"
+#include "text/utf8.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 #include <algorithm>
@@ -13,11 +14,11 @@ namespace bpe {
 
 namespace {
 
-// The pairs of a rank file found so far, shortest products first. rank_file_pairs merges with them.
+// The pairs of a rank file found so far, with the packing of PairTable. rank_file_pairs merges with them.
 class GrowingPairs {
 public:
   GrowingPairs(const uint32_t *symbol_of_byte, size_t max_pairs)
-      : symbol_of_byte_(symbol_of_byte), slots_(std::bit_ceil(2 * max_pairs + 2), Slot{empty, 0}) {}
+      : symbol_of_byte_(symbol_of_byte), slots_(std::bit_ceil(2 * max_pairs + 2), empty) {}
 
   uint32_t symbol_of_byte(uint8_t byte) const { return symbol_of_byte_[byte]; }
   uint32_t product(uint32_t rank) const { return rank; }
@@ -25,39 +26,58 @@ public:
     return rank(symbol_of_byte_[left], symbol_of_byte_[right]);
   }
   uint32_t rank(uint32_t left, uint32_t right) const {
-    const Slot &slot = slots_[place_of(left, right)];
-    return slot.key == empty ? PairTable::no_rank : slot.rank;
+    return static_cast<uint32_t>(slots_[slot_of(left, right)]) & PairTable::no_rank;
   }
   void insert(uint32_t left, uint32_t right, uint32_t rank) {
-    slots_[place_of(left, right)] = {uint64_t{left} << 32 | right, rank};
+    slots_[slot_of(left, right)] = (uint64_t{left} << 21 | right) << 22 | rank;
   }
 
 private:
-  static constexpr uint64_t empty = ~uint64_t{0};
-  struct Slot {
-    uint64_t key;
-    uint32_t rank;
-  };
-  size_t place_of(uint32_t left, uint32_t right) const {
-    const uint64_t key = uint64_t{left} << 32 | right;
+  static constexpr uint64_t empty = ~uint64_t{0}; // which reads as no_rank
+  size_t slot_of(uint32_t left, uint32_t right) const {
+    const uint64_t key = uint64_t{left} << 21 | right;
     const size_t mask = slots_.size() - 1;
-    size_t place = (key ^ key >> 32) * 0x9E3779B97F4A7C15ull >> 32 & mask;
-    while (slots_[place].key != key && slots_[place].key != empty)
-      place = (place + 1) & mask;
-    return place;
+    size_t slot = key * 0x9E3779B97F4A7C15ull >> 32 & mask;
+    while (slots_[slot] >> 22 != key && slots_[slot] != empty)
+      slot = (slot + 1) & mask;
+    return slot;
   }
 
   const uint32_t *symbol_of_byte_;
-  std::vector<Slot> slots_;
+  std::vector<uint64_t> slots_;
 };
 
-// Return the number of symbols after merging these bytes, and the first two.
+// Return the number of symbols after merging these bytes, and the first two. Most entries are short:
+// searching all ranks for the lowest is then faster than a heap.
 template <class Rules>
 size_t merged(const Rules &rules, std::string_view bytes, HeapMerge &heap, uint32_t (&first_two)[2]) {
-  const auto *const data = reinterpret_cast<const uint8_t *>(bytes.data());
-  const std::vector<uint32_t> &symbols = heap.merge(rules, data, bytes.size());
-  std::copy_n(symbols.begin(), std::min<size_t>(symbols.size(), 2), first_two);
-  return symbols.size();
+  constexpr size_t short_bytes = 32;
+  const uint8_t *const data = bytes_of(bytes);
+  size_t count = bytes.size();
+  if (count > short_bytes) {
+    const std::vector<uint32_t> &symbols = heap.merge(rules, data, count);
+    std::copy_n(symbols.begin(), std::min<size_t>(symbols.size(), 2), first_two);
+    return symbols.size();
+  }
+  uint32_t symbols[short_bytes], ranks[short_bytes]; // of the pair with the next symbol
+  for (size_t i = 0; i < count; ++i) {
+    symbols[i] = rules.symbol_of_byte(data[i]);
+    ranks[i] = i + 1 < count ? rules.rank_of_bytes(data[i], data[i + 1]) : PairTable::no_rank;
+  }
+  for (;;) {
+    const size_t at = static_cast<size_t>(std::min_element(ranks, ranks + count) - ranks);
+    if (ranks[at] == PairTable::no_rank)
+      break;
+    symbols[at] = rules.product(ranks[at]);
+    --count;
+    std::copy(symbols + at + 2, symbols + count + 1, symbols + at + 1);
+    std::copy(ranks + at + 2, ranks + count + 1, ranks + at + 1);
+    ranks[at] = at + 1 < count ? rules.rank(symbols[at], symbols[at + 1]) : PairTable::no_rank;
+    if (at > 0)
+      ranks[at - 1] = rules.rank(symbols[at - 1], symbols[at]);
+  }
+  std::copy_n(symbols, 2, first_two);
+  return count;
 }
 
 } // namespace

@@ -264,8 +264,11 @@ void Vocabulary::begin(const uint8_t *text, size_t size, std::vector<uint32_t> &
 std::vector<uint64_t> Vocabulary::joined_characters() const {
   constexpr uint32_t mark = 0x2581;
   std::vector<bool> is_made(size()), is_known(0x110000);
-  for (const PairTable::Pair &pair : pairs())
-    is_made[product(pair.rank)] = true;
+  for (size_t rank = character_merges_.size(); rank < products_.size(); ++rank)
+    is_made[products_[rank]] = true;
+  if (products_.empty()) // ranks are products
+    for (const PairTable::Pair &pair : pairs())
+      is_made[pair.rank] = true;
   std::vector<uint64_t> joined;
   std::vector<uint64_t> seen(1 << 14, ~uint64_t{0}); // by hash, so that few repeat; no pair is all ones
   const auto next_character = [&](const uint8_t *&at, const uint8_t *stop) {
