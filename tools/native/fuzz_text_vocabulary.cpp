@@ -5,8 +5,8 @@
 // text_->fuse_unk))` -> `if (text_->unk_id && !is_unknown)`
 #include "fuzz_rules.hpp"
 
+#include "encode/decoder.hpp"
 #include "encode/encoder.hpp"
-#include "encode/text_decoder.hpp"
 
 namespace {
 
@@ -140,7 +140,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::vector<bpe::SpecialToken> special;
   if (rules.text->unk_id)
     special.push_back({"<unk>", *rules.text->unk_id});
-  const bpe::TextDecoder decoder(encoder->vocabulary(), special, {{{"\u2581", " "}}, " ", 1});
+  const bpe::Decoder decoder(encoder->vocabulary(), {},
+                             bpe::TextDecoding{{{"\u2581", " "}}, " ", 1, special});
   std::string decoded, bytes;
   const auto end_bytes = [&] {
     const bool good = bpe::validate_utf8(bpe::bytes_of(bytes), bytes.size()) == bytes.size();
@@ -167,7 +168,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   end_bytes();
   if (decoded.starts_with(" "))
     decoded.erase(0, 1);
-  fuzz::expect(decoder.decode(ids.data(), ids.size(), true) == decoded,
+  fuzz::expect(decoder.decode_text(ids.data(), ids.size(), true) == decoded,
                "ids decode to what their entries read");
   return 0;
 }

@@ -57,42 +57,36 @@ std::vector<int64_t> ids_from(nb::handle ids) {
 constexpr size_t gil_release_ids = 2048;
 
 nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids) {
-  if (core.text_decoder) {
-    const std::string bytes = core.text_decoder->decode(ids.data(), ids.size(), false);
+  const bpe::Decoder &decoder = core.decoder;
+  if (decoder.has_rule()) {
+    const std::string bytes = decoder.decode_text(ids.data(), ids.size(), false);
     return nb::bytes(bytes.data(), bytes.size());
   }
-  const bpe::Decoder &decoder = core.decoder;
   const size_t size = decoder.size_of(ids.data(), ids.size());
   nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
   if (!out.is_valid())
     throw nb::python_error();
   char *const data = tokenmill::python::data_of_bytes(out.ptr());
   if (ids.size() < gil_release_ids) {
-    decoder.write(ids.data(), ids.size(), data);
+    decoder.write(ids.data(), ids.size(), data, data + size);
   } else {
     nb::gil_scoped_release unlocked;
-    decoder.write(ids.data(), ids.size(), data);
+    decoder.write(ids.data(), ids.size(), data, data + size);
   }
   return out;
 }
 
 // `room` is reused by successive calls.
 nb::object text_from(const TokenizerCore &core, const int64_t *ids, size_t count, const char *errors,
-                     std::vector<char> &room) {
-  if (core.text_decoder) {
-    const std::string text = core.text_decoder->decode(ids, count, std::string_view(errors) == "replace");
-    nb::object out =
-        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), errors));
-    if (!out.is_valid())
-      throw nb::python_error();
-    return out;
-  }
+                     std::string &room) {
   const bpe::Decoder &decoder = core.decoder;
-  const size_t size = decoder.size_of(ids, count);
-  if (room.size() < size)
-    room.resize(size);
-  decoder.write(ids, count, room.data());
-  nb::object out = nb::steal(PyUnicode_DecodeUTF8(room.data(), static_cast<Py_ssize_t>(size), errors));
+  if (decoder.has_rule()) {
+    room = decoder.decode_text(ids, count, std::string_view(errors) == "replace");
+  } else {
+    room.resize(decoder.size_of(ids, count));
+    decoder.write(ids, count, room.data(), room.data() + room.size());
+  }
+  nb::object out = nb::steal(PyUnicode_DecodeUTF8(room.data(), static_cast<Py_ssize_t>(room.size()), errors));
   if (!out.is_valid())
     throw nb::python_error();
   return out;
@@ -104,7 +98,7 @@ nb::list texts_from(const TokenizerCore &core,
                     const char *errors) {
   nb::list out;
   std::vector<int64_t> ids;
-  std::vector<char> room;
+  std::string room;
   for (size_t row = 0; row + 1 < offsets.size(); ++row) {
     const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
     if (start > stop || stop > tokens.size())
@@ -131,7 +125,7 @@ void bind_decoding(nb::class_<TokenizerCore> &encoder) {
           "decode_text",
           [](const TokenizerCore &core, nb::handle ids, const char *errors) {
             const std::vector<int64_t> values = ids_from(ids);
-            std::vector<char> room;
+            std::string room;
             return text_from(core, values.data(), values.size(), errors, room);
           },
           nb::arg("ids"), nb::arg("errors"))

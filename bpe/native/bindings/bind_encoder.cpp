@@ -111,23 +111,15 @@ template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
 
 } // namespace
 
-std::optional<DecoderOfText> decoder_of_text_from(const std::optional<TextDecodingTuple> &decoding) {
+std::optional<bpe::TextDecoding> text_decoding_from(const std::optional<TextDecodingTuple> &decoding) {
   if (!decoding)
     return std::nullopt;
   const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
   const auto &[replaced, stripped, strip_count, special_tokens] = *decoding;
-  DecoderOfText decoder{{{}, text(stripped), strip_count}, added_tokens_from(special_tokens).contents()};
+  bpe::TextDecoding made{{}, text(stripped), strip_count, added_tokens_from(special_tokens).contents()};
   for (const auto &[what, by] : replaced)
-    decoder.rule.replaced.emplace_back(text(what), text(by));
-  return decoder;
-}
-
-TokenizerCore::TokenizerCore(bpe::Vocabulary vocabulary, bpe::FileComponents components, bool ignore_merges,
-                             size_t cache_bytes, const std::optional<DecoderOfText> &text)
-    : encoder(std::move(vocabulary), std::move(components), ignore_merges, cache_bytes),
-      decoder(encoder.vocabulary(), encoder.components().added_tokens.contents()) {
-  if (text)
-    text_decoder.emplace(encoder.vocabulary(), text->special_tokens, text->rule);
+    made.replaced.emplace_back(text(what), text(by));
+  return made;
 }
 
 void bind_encoder(nb::module_ &m) {
@@ -194,7 +186,7 @@ void bind_encoder(nb::module_ &m) {
             bpe::Vocabulary vocabulary = vocabulary_for(components, std::move(entry_list), merge_list,
                                                         ignore_merges, text_rules_from(text_rules));
             new (self) TokenizerCore(std::move(vocabulary), std::move(components), ignore_merges, cache_size,
-                                     decoder_of_text_from(decoding));
+                                     text_decoding_from(decoding));
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
           nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("text_rules") = nb::none(),

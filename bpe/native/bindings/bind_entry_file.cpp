@@ -111,14 +111,14 @@ void bind_entry_file(nb::module_ &m) {
             const std::optional<bpe::TextRules> rules = text_rules_from(text_rules);
             bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
                                            steps_from(normalizer), steps_from(changes)};
-            std::optional<DecoderOfText> decoder = decoder_of_text_from(decoding);
+            const std::optional<bpe::TextDecoding> text_decoding = text_decoding_from(decoding);
             nb::gil_scoped_release unlocked;
             file.require_unique_ids();
             bpe::Vocabulary vocabulary =
                 vocabulary_for(components, file.ordinary_entries(components.added_tokens.contents(), rules),
                                file.merges(), ignore_merges, rules);
             auto core = std::make_unique<TokenizerCore>(std::move(vocabulary), std::move(components),
-                                                        ignore_merges, default_cache_bytes, decoder);
+                                                        ignore_merges, default_cache_bytes, text_decoding);
             if (core->encoder.vocabulary().pair_count() < file.merge_count())
               file.require_unique_merges();
             return core.release();

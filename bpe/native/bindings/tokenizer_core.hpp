@@ -3,7 +3,6 @@
 
 #include "bindings/bindings.hpp"
 #include "encode/decoder.hpp"
-#include "encode/text_decoder.hpp"
 
 namespace bpe::python {
 
@@ -12,20 +11,17 @@ namespace bpe::python {
 using TextDecodingTuple =
     std::tuple<std::vector<std::pair<nb::bytes, nb::bytes>>, nb::bytes, size_t, nb::dict>;
 
-struct DecoderOfText {
-  bpe::TextDecoding rule;
-  std::vector<bpe::SpecialToken> special_tokens;
-};
-std::optional<DecoderOfText> decoder_of_text_from(const std::optional<TextDecodingTuple> &decoding);
+std::optional<bpe::TextDecoding> text_decoding_from(const std::optional<TextDecodingTuple> &decoding);
 
 // An encoder with the decoder for its vocabulary. Immutable.
 struct TokenizerCore {
   const bpe::Encoder encoder;
   const bpe::Decoder decoder;
-  std::optional<bpe::TextDecoder> text_decoder; // used instead of `decoder` for text entries
 
   TokenizerCore(bpe::Vocabulary vocabulary, bpe::FileComponents components, bool ignore_merges,
-                size_t cache_bytes, const std::optional<DecoderOfText> &text_decoder = {});
+                size_t cache_bytes, const std::optional<bpe::TextDecoding> &text_decoding = {})
+      : encoder(std::move(vocabulary), std::move(components), ignore_merges, cache_bytes),
+        decoder(encoder.vocabulary(), encoder.components().added_tokens.contents(), text_decoding) {}
   TokenizerCore(const TokenizerCore &) = delete;
 };
 
