@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, NotEnoughMemory, shown
+from bpe.initial_vocabulary import InitialVocabulary, alphabet_vocabulary, continued_vocabulary
 from bpe.like import Like
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import check_weighted
@@ -36,9 +37,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
-from bpe.training_options import TrainingOptions
-from bpe.training_preparation import prepared, start_of, with_tokenizer
-from bpe.training_start import Start
+from bpe.training_options import TrainingOptions, check_size, resolve
 from tokenmill.inputs.sizes import counted
 from tokenmill.stores import NO_OPTIONS
 from tokenmill.stores.system import cached_property
@@ -54,10 +53,10 @@ if TYPE_CHECKING:
 class Training:
     """Result of a training run.
 
-    pairs: uint32[merges, 2], indices of entries. Merge k makes entry len(start.entries) + k.
+    pairs: uint32[merges, 2], indices of entries. Merge k makes entry len(initial.entries) + k.
     pair_counts: uint64[merges], the count of each pair when it was merged.
     vocab_size: the requested size.
-    start: the initial entries.
+    initial: the entries before the first merge.
     notes: lines that the user should read.
     budget: memory limit for building tokenizers.
     """
@@ -66,7 +65,7 @@ class Training:
     pair_counts: NDArray[np.uint64]
     counts: PretokenCounts
     vocab_size: int
-    start: Start
+    initial: InitialVocabulary
     notes: tuple[str, ...]
     budget: MemoryBudget | None = None
 
@@ -84,12 +83,12 @@ class Training:
         Raise BadArgument for a larger size than was trained, and NotEnoughMemory if the entries do not fit. Time and
         memory are linear in the bytes of the entries.
         """
-        merge_count = vocab_size - self.start.size
+        merge_count = vocab_size - len(self.initial.vocab)
         if merge_count < 0 or vocab_size > self.vocab_size:
             raise BadArgument(
                 f"vocab_size: must be at most {self.vocab_size}, as in the training (got {vocab_size})"
             )
-        return self.start.tokenizer(self.pairs[:merge_count], self.budget)
+        return self.initial.tokenizer(self.pairs[:merge_count], self.budget)
 
 
 def train(
@@ -175,7 +174,7 @@ def train_sizes(
     """
     inputs = list_of(inputs)
     vocab_sizes = list(vocab_sizes)
-    options, cut = prepared(options or TrainingOptions(), vocab_sizes)
+    options, cut = resolve(options or TrainingOptions(), vocab_sizes)
     budget = MemoryBudget.of(options.max_memory_bytes)
     with Workspace(options.temp_dir) as workspace:
         gathered = gather_counts(
@@ -203,7 +202,7 @@ def train_sizes(
             budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes), options.threads
         )
         del gathered
-        training = train_on(loaded, max(vocab_sizes), options, progress, budget)
+        training = learn_merges(loaded, max(vocab_sizes), options, progress, budget)
     return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
 
 
@@ -222,17 +221,20 @@ def train_on(
 
     Cost: see bpe/native/train/trainer.hpp. About 0.3 s for 300,000 distinct pretokens and 32,000 entries.
     """
-    facts = counts.facts
-    options = with_tokenizer(options or TrainingOptions())
-    if options.special_tokens is None:
-        options = replace(options, special_tokens=facts.special_tokens)
-        if isinstance(options.continue_from, Tokenizer):
-            more = set(facts.special_tokens) - set(options.continue_from.special_tokens)
-            options = replace(
-                options, special_tokens=[token for token in facts.special_tokens if token in more]
-            )
-    options, _ = prepared(replace(options, counts=()), [vocab_size])
+    options, _ = resolve(options or TrainingOptions(), [vocab_size], counts)
+    return learn_merges(counts, vocab_size, options, progress, budget)
+
+
+def learn_merges(
+    counts: PretokenCounts,
+    vocab_size: int,
+    options: TrainingOptions,
+    progress: Progress | None = None,
+    budget: MemoryBudget | None = None,
+) -> Training:
+    """Train on counted pretokens with resolved options, as `train_on` does."""
     if len(counts) == 0:
+        facts = counts.facts
         where = "sample of the inputs" if facts.sample else "inputs"
         raise BadArgument(
             f"{where}: no text to train on (empty, or special tokens only)"
@@ -240,44 +242,42 @@ def train_on(
             else f"pattern: matches nothing in the inputs (got {shown(facts.pattern)}). Use an expression that "
             f"matches all text, or one of {', '.join(PATTERNS)}."
         )
-    start = start_of(counts, options, vocab_size)
-    new_entries = vocab_size - start.size
+    initial = _initial_vocabulary(counts, options)
+    check_size(vocab_size, len(initial.vocab))
+    new_entries = vocab_size - len(initial.vocab)
     if progress is not None:
         progress.begin("merging", new_entries, "entries")
     check_weighted(counts.ends, counts.counts)
     used = used_bytes()
-    rules = start.rule.text_rules
+    rules = initial.rule.text_rules
     counts_letters = rules is not None and options.max_token_length is not None
     try:
-        pretokens, ends, weights = start.pretokens(counts, budget)
         pairs, pair_counts = _core.train_merges(
-            pretokens,
-            ends,
-            weights,
+            *initial.pretokens(counts, budget),
             new_entries,
             options.tie_break,
             options.min_frequency,
             available_threads() if options.threads is None else options.threads,
             _watching(progress, budget),
-            start.entries,
-            start.reserved,
+            initial.entries,
+            initial.reserved,
             max_token_bytes=0 if counts_letters else options.longest_entry,
             memory_limit=0 if budget is None else budget.limit_bytes,
             prefix="" if rules is None else rules.continuing_subword_prefix,
             suffix="" if rules is None else rules.end_of_word_suffix,
             max_token_letters=options.longest_entry if counts_letters else 0,
-            letters_are_characters=start.rule.of_text,
+            letters_are_characters=initial.rule.of_text,
         )
     except MemoryError as error:
         if budget is None or isinstance(error, NotEnoughMemory):
             raise
         raise _outgrown(counts, vocab_size, options, budget, used) from None
-    notes = [start.note] if start.note else []
+    notes = [initial.note] if initial.note else []
     if len(pairs) < new_entries:
         reasons = [f"occurs at least {options.min_frequency} times"] if options.min_frequency > 1 else []
         longest = options.longest_entry
-        if longest and 2 * _longest(start, pairs) > longest:  # otherwise no entry can be too long
-            unit = "characters" if counts_letters and start.rule.of_text else "bytes"
+        if longest and 2 * _longest(initial, pairs) > longest:  # otherwise no entry can be too long
+            unit = "characters" if counts_letters and initial.rule.of_text else "bytes"
             reasons.append(f"makes an entry of at most {longest} {unit}")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         why = f"{left} after {counted(len(pairs), 'merge')}" if len(pairs) else left
@@ -289,7 +289,17 @@ def train_on(
         progress.update(len(pairs))
         for note in notes:
             progress.note(note)
-    return Training(pairs, pair_counts, counts, vocab_size, start, tuple(notes), budget)
+    return Training(pairs, pair_counts, counts, vocab_size, initial, tuple(notes), budget)
+
+
+def _initial_vocabulary(counts: PretokenCounts, options: TrainingOptions) -> InitialVocabulary:
+    """Return the initial vocabulary that resolved options describe."""
+    special_tokens = options.special_tokens or ()
+    if isinstance(options.continue_from, Tokenizer):
+        return continued_vocabulary(options.continue_from, special_tokens)
+    return alphabet_vocabulary(
+        counts, special_tokens, options.rule, options.initial_alphabet, options.limit_alphabet
+    )
 
 
 def _outgrown(
@@ -331,11 +341,11 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
     return watch
 
 
-def _longest(start: Start, pairs: NDArray[np.uint32]) -> int:
+def _longest(initial: InitialVocabulary, pairs: NDArray[np.uint32]) -> int:
     """Return the length of the longest entry in bytes."""
-    rules = start.rule.text_rules
+    rules = initial.rule.text_rules
     prefix_bytes = 0 if rules is None else len(rules.affixes[0])
-    lengths = list(map(len, start.entries))
+    lengths = list(map(len, initial.entries))
     for left, right in pairs.tolist():
         lengths.append(lengths[left] + max(lengths[right] - prefix_bytes, 0))
     return max(lengths)

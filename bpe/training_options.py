@@ -1,27 +1,32 @@
 """Training options with their defaults and ranges, shared by `train`, `train_sizes`, `train_on` and the command line.
 
-Options are validated before any input is read.
+`resolve` validates them and loads the tokenizers and presets that they name, before any input is read.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
-from bpe.errors import BadArgument, check_choice, check_range, check_whole, shown
+from bpe.errors import BadArgument, UncoveredText, check_choice, check_range, check_whole, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
+from bpe.initial_vocabulary import continued_vocabulary, initial_letters
+from bpe.like import Like, TextRule, rule_like
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import CountsFacts, other_cut
+from bpe.pretoken_counts.gathering import Cut, cut_of_files
+from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
+from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:
-    from bpe.like import Like
     from bpe.pretoken_counts.count_set import MinCount
-    from bpe.pretokenizer import Pretokenizer
-    from bpe.tokenizer import Tokenizer
     from tokenmill.inputs.utf8 import Invalid
 
 TieBreak = Literal["lexicographic", "huggingface"]
@@ -113,43 +118,131 @@ class TrainingOptions:
         """Whether the alphabet can lack some bytes."""
         return self.initial_alphabet is not None or self.limit_alphabet is not None
 
+    @property
+    def rule(self) -> TextRule:
+        """How text is prepared. Only for resolved options."""
+        if isinstance(self.continue_from, Tokenizer):
+            return TextRule.of(self.continue_from)
+        assert isinstance(self.like, TextRule)
+        return self.like
+
     def check(self, vocab_sizes: Sequence[int]) -> None:
         """Raise BadArgument for the first option or vocabulary size out of range.
 
         Options for counting (invalid, counts, memory, sample) are checked by counting.
         """
-        special_tokens = () if self.special_tokens is None else self.special_tokens
-        _check_special_tokens(special_tokens)
+        _check_special_tokens(() if self.special_tokens is None else self.special_tokens)
         if not vocab_sizes:
             raise BadArgument("vocab_sizes: must not be empty")
-        for place, vocab_size in enumerate(vocab_sizes):
+        for index, vocab_size in enumerate(vocab_sizes):
             check_whole("vocab_size", vocab_size)
-            if vocab_size in vocab_sizes[:place]:
+            if vocab_size in vocab_sizes[:index]:
                 raise BadArgument(f"vocab_size: duplicate (got {vocab_size})")
         check_choice("tie_break", self.tie_break, TIE_BREAKS)
         for name in ("min_frequency", "max_token_bytes", "max_token_length", "limit_alphabet"):
             value = getattr(self, name)
-            if value is None and name != "min_frequency":
-                continue
-            check_range(name, value, 0, 2**63 - 1)  # the core counts in 64 bits
+            if value is not None or name == "min_frequency":
+                check_range(name, value, 0, 2**63 - 1)  # the core counts in 64 bits
         if self.max_token_length is not None and self.max_token_bytes != MAX_TOKEN_BYTES:
             raise BadArgument("max_token_length: cannot be combined with max_token_bytes. Pass one of them.")
-        self._check_start()
         if self.max_token_bytes == 1:
             raise BadArgument("max_token_bytes: must be at least 2, or 0 for no limit (got 1)")
-        check_threads(self.threads)
-
-    def _check_start(self) -> None:
-        """Raise BadArgument for contradicting options on the initial entries."""
         if self.like is not None and self.pattern is not None:
             raise BadArgument(LIKE_OR_PATTERN)
-        if self.continue_from is not None:
-            for name in ("pattern", "like", "initial_alphabet", "limit_alphabet"):
-                if getattr(self, name) is not None:
-                    raise BadArgument(
-                        f"{name}: cannot be combined with continue_from. Leave it out, since that "
-                        "tokenizer sets the normalizer, the pattern and the alphabet."
-                    )
+        for name in ("pattern", "like", "initial_alphabet", "limit_alphabet"):
+            if self.continue_from is not None and getattr(self, name) is not None:
+                raise BadArgument(
+                    f"{name}: cannot be combined with continue_from. Leave it out, since that tokenizer sets the "
+                    "normalizer, the pattern and the alphabet."
+                )
+        check_threads(self.threads)
+
+
+def resolve(
+    options: TrainingOptions, vocab_sizes: Sequence[int], counts: PretokenCounts | None = None
+) -> tuple[TrainingOptions, Cut]:
+    """Return resolved options, and how text is cut. Raise the errors of `train` that are known before counting.
+
+    Resolved options name no files and have no defaults left: continue_from is a tokenizer, like is a rule unless there
+    is one, and special_tokens are those that continue_from lacks.
+
+    counts: counted text to train on, instead of inputs and counts files.
+    """
+    options.check(vocab_sizes)
+    old, rule, special_tokens = options.continue_from, None, options.special_tokens
+    if counts is not None and special_tokens is None:
+        special_tokens = counts.facts.special_tokens
+    if old is not None:
+        old = old if isinstance(old, Tokenizer) else Tokenizer.load(os.fspath(old))
+        rule = TextRule.of(old)
+        more = [token for token in special_tokens or () if token not in old.special_tokens]
+        special_tokens = [*old.special_tokens, *more]
+    elif options.like is not None:
+        rule = rule_like(options.like)
+    if counts is None:
+        cut = cut_of_files(options.counts, special_tokens, options.pattern, rule, options.storage_options)
+    else:
+        pattern = options.pattern or counts.facts.pretokenizer or "gpt2"
+        cut = Cut(special_tokens or (), pattern, None, counts.facts.normalizer)
+    if rule is None:
+        rule = TextRule(Pretokenizer.from_pattern(cut.pattern), cut.normalizer)
+        if options.pattern is None:
+            _check_spaces_stay(rule)
+    if counts is not None:
+        _check_prepared_alike(rule, counts.facts)
+    if old is None:
+        options = replace(options, counts=(), special_tokens=cut.special_tokens, pattern=None, like=rule)
+    else:
+        options = replace(options, counts=(), special_tokens=more, continue_from=old)
+    smallest = _smallest_size(options)
+    for vocab_size in vocab_sizes:
+        check_size(vocab_size, smallest)
+    return options, cut
+
+
+def _smallest_size(options: TrainingOptions) -> int:
+    """Return the number of initial entries, or of those that are known before counting."""
+    special_tokens = options.special_tokens or ()
+    if isinstance(options.continue_from, Tokenizer):
+        return len(continued_vocabulary(options.continue_from, special_tokens).vocab)
+    if options.has_alphabet:
+        initial_letters(options.initial_alphabet, options.limit_alphabet, options.rule.of_text)
+        return len(special_tokens)
+    rules = options.rule.text_rules
+    return len(special_tokens) + 256 * (rules is None or rules.byte_fallback)
+
+
+def check_size(vocab_size: int, smallest: int) -> None:
+    """Raise BadArgument if the size is too large, or below the number of initial entries."""
+    if not smallest <= vocab_size <= MAX_ID + 1:
+        raise BadArgument(
+            f"vocab_size: must be at least {smallest} (special tokens and initial entries) and at most {MAX_ID + 1} "
+            f"(got {vocab_size})"
+        )
+
+
+def _check_prepared_alike(rule: TextRule, facts: CountsFacts) -> None:
+    """Raise BadArgument if counted text was prepared with another rule."""
+    if facts.pretokenizer is not None and rule != TextRule(facts.pretokenizer, facts.normalizer):
+        raise other_cut(
+            "counts",
+            "pattern and normalizer",
+            f"{shown(facts.pattern)} and {facts.normalizer or 'none'}",
+            f"{shown(rule.pretokenizer.description)} and {rule.normalizer or 'none'}",
+            "Count the text again, or train with the settings of the counts.",
+        )
+
+
+def _check_spaces_stay(rule: TextRule) -> None:
+    """Raise BadArgument if the text preparation changes or drops spaces, since a vocabulary of bytes, the default,
+    would decode to text without them."""
+    text = b"a b" if rule.normalizer is None else rule.normalizer.apply(b"a b")
+    with suppress(UncoveredText):
+        if not any(" " in pretoken for pretoken in rule.pretokenizer.pretokens(text.decode())):
+            raise BadArgument(
+                "counts: text was counted with spaces changed or removed, so decoding would lose them. Pass --like "
+                "(like=) as for counting, or --continue-from."
+            )
 
 
 def _check_special_tokens(special_tokens: Sequence[str]) -> None:
@@ -165,11 +258,3 @@ def _check_special_tokens(special_tokens: Sequence[str]) -> None:
                 f"special_tokens: same spelling as the text {shown(entry.decode())} in tokenizer.json (got "
                 f"{shown(token)}). Choose another."
             )
-
-
-def check_size(vocab_size: int, smallest: int, holds: str) -> None:
-    """Raise BadArgument if the size is too large, or below the size of the start, which `holds` describes."""
-    if not smallest <= vocab_size <= MAX_ID + 1:
-        raise BadArgument(
-            f"vocab_size: must be at least {smallest} ({holds}) and at most {MAX_ID + 1} (got {vocab_size})"
-        )

@@ -16,17 +16,15 @@ from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable
 from bpe.formats.by_path import files_of
 from bpe.formats.huggingface_components import pretokenizer_to_json
-from bpe.like import TextRule, rule_like
+from bpe.like import rule_like
 from bpe.output_conflicts import check_outputs_apart
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
 from bpe.pretoken_counts.gathering import cut_of_files
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import available_threads
-from bpe.tokenizer import Tokenizer
-from bpe.training import Training, train_on
-from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions
-from bpe.training_preparation import prepared
+from bpe.training import Training, learn_merges
+from bpe.training_options import LIKE_OR_PATTERN, TrainingOptions, resolve
 from tokenmill.inputs.sizes import bytes_text, counted
 from tokenmill.stores import is_url, shown_url
 
@@ -54,7 +52,7 @@ def train(options: Namespace) -> int:
     inputs = [*named_files(sources), *options.counts, *named_files(held_out)]
     check_outputs_apart(named, [*inputs, *_tokenizer_files(options.like, options.continue_from)])
     largest = max(options.vocab_size)
-    training_options, cut = prepared(
+    training_options, cut = resolve(
         TrainingOptions(
             options.special_token,
             options.pattern,
@@ -76,10 +74,7 @@ def train(options: Namespace) -> int:
     if options.report is not None:
         from bpe.reports.measuring_encoder import check_measurable
 
-        like = training_options.like
-        old = training_options.continue_from
-        rules = like.text_rules if isinstance(like, TextRule) else None
-        check_measurable(old.text_rules if isinstance(old, Tokenizer) else rules)
+        check_measurable(training_options.rule.text_rules)
     # Report a pattern that tokenizer.json cannot express before training.
     pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
     keep = Path(options.output.replace(SIZE_FIELD, "all")).with_suffix(".counts")
@@ -97,7 +92,7 @@ def train(options: Namespace) -> int:
                 largest,
                 options.threads,
             )
-            return train_on(loaded, largest, training_options, run.progress, run.budget)
+            return learn_merges(loaded, largest, training_options, run.progress, run.budget)
 
         training = run.finish(merge, "merging", gathered)
         by_size = dict(zip(outputs, options.vocab_size, strict=True))

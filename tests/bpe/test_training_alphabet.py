@@ -5,19 +5,15 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 from bpe.errors import BadArgument
 from bpe.formats.byte_alphabet import to_bytes, to_characters
-from bpe.like import TextRule
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
-from bpe.training import train, train_sizes
-from bpe.training_alphabet import FromAlphabet
+from bpe.training import train, train_on, train_sizes
 from bpe.training_options import TrainingOptions
 
 ALL = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -92,28 +88,18 @@ def test_max_token_length_equals_bpe_trainer(most: int) -> None:
     assert len(ours.merges) > 3
 
 
-def letters_of(counts: PretokenCounts, *alphabet: Any) -> bytes:
-    rule = TextRule(Pretokenizer.from_pattern("gpt2"))
-    return bytes(sorted(FromAlphabet.of(counts, (), rule, *alphabet).placed[0]))
-
-
 def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
     counts = PretokenCounts.from_mapping({b"aab": 2, b"c": 3, b"d": 3})
-    assert letters_of(counts, None, None) == bytes(range(256))
-    assert letters_of(counts, None, 256) == b"abcd"
-    assert letters_of(counts, ["zq", ""], None) == b"abcdz"
+
+    def letters(**options: Any) -> bytes:
+        initial = train_on(counts, 300, TrainingOptions(**options)).initial
+        return b"".join(sorted(initial.vocab.values()))
+
+    assert letters() == bytes(range(256))
+    assert letters(limit_alphabet=256) == b"abcd"
+    assert letters(initial_alphabet=["zq", ""]) == b"abcdz"
     # b is rarest. c and d are equally rare, and c comes first in the byte alphabet.
-    assert letters_of(counts, None, 2) == b"ad"
-
-
-def test_letters_outside_are_left_out_of_the_pretokens() -> None:
-    counts = PretokenCounts.from_mapping({b"axb": 3, b"xx": 5, b"b": 1, b"xa": 3})
-    start = FromAlphabet((), TextRule(Pretokenizer.from_pattern("gpt2")), (tuple(b"ba"), (), (), ()))
-    assert start.note.startswith("alphabet: 254 bytes ")
-    assert FromAlphabet((), start.rule, (tuple(range(256)), (), (), ())).note == ""
-    letters, ends, weights = start.pretokens(counts, None)
-    made = [bytes(part) for part in np.split(np.frombuffer(letters, np.uint8), ends[:-1].astype(int))]
-    assert list(zip(made, weights.tolist(), strict=True)) == [(b"ab", 3), (b"b", 1), (b"a", 3), (b"", 5)]
+    assert letters(limit_alphabet=2) == b"ad"
 
 
 def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:

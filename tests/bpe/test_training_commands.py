@@ -417,7 +417,7 @@ def test_no_memory_for_merging_keeps_the_counts(
     def no_memory(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("bpe.cli.training_commands.train_on", no_memory)
+    monkeypatch.setattr("bpe.cli.training_commands.learn_merges", no_memory)
     code, err = run(
         "train", *texts, *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json", "--quiet"
     )
