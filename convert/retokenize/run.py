@@ -1,36 +1,46 @@
-"""One run: batches of the old dataset are tasks, and their results are written in order, verified and published."""
+"""A dataset from the IDs of another one: batches of its documents are tasks, and their results are written in order.
+
+    IDs without end tokens -> text (UTF-8) -> old IDs again, which must be equal -> new IDs -> with end tokens
+
+A text encodes to its old IDs either with special tokens recognized or with none. Otherwise the original text differed,
+for example because a normalizer changed it, and the error names the document.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import count, islice
+from functools import lru_cache, partial
+from itertools import chain, count, islice, pairwise
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 import flat_tokens
-from bpe import _core
 from bpe.end_tokens import EndToken, EndTokens, end_tokens, post_processor_ends
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds, recorded_ends
-from convert.driver.finish import save_tokenizer
 from convert.driver.tokenizers import load_tokenizer
 from convert.errors import BadInput, UsageError, printable
-from convert.retokenize.batch import Documents, RetokenizeJob, batches_of, retokenize_batch
 from flat_tokens import ArrayLayout, Dataset
-from flat_tokens.dataset_writer import Block, SplitWriter, WrittenSplit
-from flat_tokens.format import SPLITS
-from flat_tokens.storage.existing_output import not_ours
-from flat_tokens.unfinished import Unfinished, check_apart
-from flat_tokens.verify import verify_dataset
-from flat_tokens.writer import write_root
+from flat_tokens.dataset_writer import WrittenSplit
+from flat_tokens.errors import CONVERT_AGAIN, damaged
+from flat_tokens.format import SPLITS, decode_ids, decode_start_flags
+from flat_tokens.reader import FlatTokensArray
+from flat_tokens.unfinished import check_apart
 from tokenmill.engines.choose import EngineOptions, open_engine
-from tokenmill.engines.job import JobKey, hand_out
+from tokenmill.engines.job import JobKey, find_job, hand_out
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.stores import is_url
 
+BATCH_TOKENS = 1 << 20
+MAX_BATCH_DOCUMENTS = 1 << 16
 MAX_TASKS = 4096  # workers beyond this number would be of no use
+_ADVICE = "Encode the original text instead."
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,83 @@ class RetokenizeOptions:
     storage: Mapping[str, str] = field(default_factory=dict)
 
 
+Batch = tuple[NDArray[np.uint32], list[int]]  # IDs, and where documents end among them
+
+
+class Documents(NamedTuple):
+    """Documents [first, stop) of a split."""
+
+    split: str
+    first: int
+    stop: int
+
+
+class RetokenizeJob(NamedTuple):
+    """The facts that all tasks share. old_ends, new_ends: tokens around each document."""
+
+    dataset: str
+    storage: Mapping[str, str]
+    old: Tokenizer
+    new: Tokenizer
+    old_ends: EndTokens
+    new_ends: EndTokens
+
+    def prepare(self) -> None:
+        """Build the encoders. Raise DatasetError if this process cannot open the dataset."""
+        self.old.encode_documents(b"")
+        self.new.encode_documents(b"")
+        _open(self.dataset, tuple(self.storage.items()))
+
+    def encode_again(self, ids: list[int], where: str) -> list[int]:
+        """Return the new IDs of a document. Raise BadInput if the old ones do not determine its text."""
+        old, new, ends = self.old, self.new, self.old_ends
+        content = ids[len(ends.front) : len(ids) - len(ends.back)]
+        if ends.front_ids + content + ends.back_ids != ids:
+            raise BadInput(f"{where}: lacks tokens of the dataset, where each document {ends}. {_ADVICE}")
+        try:
+            text = old.decode(content, errors="strict")
+        except UnicodeDecodeError:
+            raise BadInput(f"{where}: its tokens do not decode to valid UTF-8. {_ADVICE}") from None
+        special = new.non_special_added_tokens
+        if old.encode(text) == content:
+            # A special token of the new tokenizer only was ordinary text.
+            special |= frozenset(old.special_tokens) & frozenset(new.special_tokens)
+        elif old.encode(text, old.non_special_added_tokens) != content:
+            raise BadInput(f"{where}: its text encodes to other tokens. {_ADVICE}")
+        return list(chain.from_iterable(self.new_ends.around([new.encode(text, special)])))
+
+
+def batches_of(split: FlatTokensArray, name: str) -> Iterator[Documents]:
+    """Yield batches of whole documents, of about BATCH_TOKENS tokens."""
+    first = 0
+    while first < split.seq_count:
+        starts = split.seq_starts[first : min(first + MAX_BATCH_DOCUMENTS, split.seq_count) + 1]
+        count = int(np.searchsorted(starts, starts[0] + np.uint64(BATCH_TOKENS), side="right")) - 1
+        yield Documents(name, first, first + max(1, count))
+        first += max(1, count)
+
+
+def retokenize_batch(documents: Documents, key: JobKey) -> Batch:
+    """Encode some documents again. Raise BadInput if the IDs of a document do not determine its text."""
+    job: RetokenizeJob = find_job(key)
+    split = _open(job.dataset, tuple(job.storage.items()))[documents.split]
+    starts = split.seq_starts[documents.first : documents.stop + 1].astype(np.int64)
+    encoded = split.encoded_tokens[int(starts[0]) : int(starts[-1])]
+    offsets = starts - starts[0]
+    if not np.array_equal(np.flatnonzero(decode_start_flags(encoded)), offsets[:-1]):
+        raise damaged(split.name, "start flags must agree with seq_starts", CONVERT_AGAIN)
+    old, new, ends = decode_ids(encoded), list[int](), list[int]()
+    for number, (start, stop) in enumerate(pairwise(offsets.tolist()), documents.first):
+        new += job.encode_again(old[start:stop].tolist(), f"{documents.split}[{number}]")
+        ends.append(len(new))
+    return np.array(new, np.uint32), ends
+
+
+@lru_cache(4)
+def _open(path: str, storage: tuple[tuple[str, str], ...]) -> Dataset:
+    return flat_tokens.open(path, storage_options=dict(storage))
+
+
 def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     """Write the new dataset and return its splits. Nothing is left of a run that fails."""
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
@@ -76,53 +163,36 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     path = options.dataset if is_url(options.dataset) else str(Path(options.dataset).absolute())
     job = RetokenizeJob(path, dict(options.storage), old, new, old_ends, new_ends.added)
     with ExitStack() as opened:
-        unfinished = opened.enter_context(Unfinished(options.output, options.overwrite, not_ours))
-        engine = open_engine(options.engine, lambda _: None)
-        pool = opened.enter_context(TaskPool(engine))
-        root, job_file = unfinished.folder, unfinished.folder / "job"
-        record, facts = save_tokenizer(new, root, source)
+        writer = opened.enter_context(
+            flat_tokens.Writer(options.output, new, layout=options.layout, overwrite=options.overwrite)
+        )
+        pool = opened.enter_context(TaskPool(open_engine(options.engine, lambda _: None)))
 
         def put(data: bytes) -> str:
-            job_file.write_bytes(data)
-            return str(job_file.absolute())
+            prefix, folder = f"{options.output.name}.job-", options.output.absolute().parent
+            file = opened.enter_context(tempfile.NamedTemporaryFile(prefix=prefix, dir=folder))
+            file.write(data)
+            file.flush()
+            return file.name
 
+        writer.tokenizer = {**(writer.tokenizer or {}), **source}
+        writer.sources = [{"path": name, "kind": "dataset", "tokenizer": dataset.tokenizer_record}]
+        writer.options = new_ends.added.recorded() | new_ends.recorded()
+        if has_template:
+            writer.options["template"] = True
         batches = (batch for split in SPLITS for batch in batches_of(dataset[split], split))
-        key = hand_out(engine, max(1, sum(1 for _ in islice(batches, MAX_TASKS))), job, put, options.storage)
-        written: dict[str, WrittenSplit] = {}
+        task_count = sum(1 for _ in islice(batches, MAX_TASKS))
+        key = hand_out(pool.engine, max(1, task_count), job, put, options.storage)
         for split in SPLITS:
-            writer = SplitWriter(root, split, options.layout)
-            for block in _in_order(batches_of(dataset[split], split), pool, key):
-                writer.add(block)
-            written[split] = writer.end()
-        job_file.unlink(missing_ok=True)
-        empty = {split: found.empty_documents for split, found in written.items()}
-        write_root(
-            root,
-            {split: found.record for split, found in written.items()},
-            [record, *(file for found in written.values() for file in found.files)],
-            options.layout,
-            tokenizer=facts,
-            sources=[{"path": name, "kind": "dataset", "tokenizer": dataset.tokenizer_record}],
-            options={
-                **new_ends.added.recorded(),
-                **new_ends.recorded(),
-                **({"template": True} if has_template else {}),
-                "documents": {
-                    split: found.record.seq_count + empty[split] for split, found in written.items()
-                },
-                "empty_documents": empty,
-            },
-            versions={"tokenmill": _core.__version__},
-        )
-        verify_dataset(root.absolute(), engine).require_ok()
-        unfinished.publish()
-    return written
+            for ids, ends in _in_order(batches_of(dataset[split], split), pool, key):
+                writer.add_many(split, ids, ends)
+    return writer.written
 
 
-def _in_order(batches: Iterator[Documents], pool: TaskPool, key: JobKey) -> Iterator[Block]:
+def _in_order(batches: Iterator[Documents], pool: TaskPool, key: JobKey) -> Iterator[Batch]:
     """Yield the result of each batch, in order. At most `window` batches are in flight or wait for their turn."""
     window = 2 * pool.engine.worker_count
-    numbered, finished = zip(count(), batches, strict=False), dict[int, Block]()
+    numbered, finished = zip(count(), batches, strict=False), dict[int, Batch]()
     for following in count():
         while following not in finished:
             for number, batch in islice(numbered, window - len(pool) - len(finished)):

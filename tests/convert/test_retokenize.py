@@ -23,7 +23,7 @@ from flat_tokens.__main__ import main as flat_tokens_main
 @pytest.fixture(autouse=True)
 def files(folder: Path, random_texts: Callable[..., Iterator[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """texts.jsonl and new.json, a tokenizer with one special token more than tok.json."""
-    monkeypatch.setattr("convert.retokenize.batch.BATCH_TOKENS", 100)
+    monkeypatch.setattr("convert.retokenize.run.BATCH_TOKENS", 100)
     entries = {index: bytes([index]) for index in range(256)} | {256: b"th", 257: b"the", 258: b"an"}
     merges = [(b"t", b"h"), (b"th", b"e"), (b"a", b"n")]
     Tokenizer(entries, merges, {END: 300, "you'll": 301}, "cl100k").save("new.json")
