@@ -5,17 +5,41 @@ python dask_cluster.py WORKERS THREADS     prints the scheduler's address, ends 
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
-import dask
-from distributed import LocalCluster
+
+class Cluster:
+    """A running cluster. address: of its scheduler."""
+
+    def __init__(self, workers: int, threads: int) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        line, pipe = [sys.executable, __file__, f"{workers}", f"{threads}"], subprocess.PIPE
+        self.process = subprocess.Popen(line, text=True, env=environment, stdin=pipe, stdout=pipe)
+        self.address = self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def ask(self, line: str) -> str:
+        assert self.process.stdin is not None
+        print(line, file=self.process.stdin, flush=True)
+        return self._line()
+
+    def close(self) -> None:
+        self.process.communicate(timeout=60)
 
 
 def serve(workers: int, threads: int) -> None:
     """Until standard input ends."""
-    with LocalCluster(
-        n_workers=workers, threads_per_worker=threads, dashboard_address=None, silence_logs=50
-    ) as cluster:
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.worker-ttl": "4s"})  # a worker that is silent for so long is lost
+    options = {"n_workers": workers, "threads_per_worker": threads}
+    with LocalCluster(**options, dashboard_address=None, silence_logs=50) as cluster:
         print(cluster.scheduler_address, flush=True)
         for line in sys.stdin:
             word, *numbers = line.split()
@@ -26,7 +50,4 @@ def serve(workers: int, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    dask.config.set(
-        {"distributed.scheduler.worker-ttl": "4s"}
-    )  # silent for so long, a worker is declared lost
     serve(*map(int, sys.argv[1:]))

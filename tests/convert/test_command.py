@@ -30,7 +30,7 @@ from runs import (
 from strategies import END
 
 import flat_tokens
-from bpe import Tokenizer, _core
+from bpe import Tokenizer
 
 SMALL: dict[str, Any] = {"text_chunk_bytes": 500, "progress": "none"}
 
@@ -129,19 +129,6 @@ def test_stopped_processes_continue(here: Path) -> None:
     assert tree("out") == tree("clean")
 
 
-def test_a_signal_per_millisecond_interrupts_no_call(clean: dict[str, bytes]) -> None:
-    came: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda number, _: came.append(number))
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-    try:
-        convert(Inline(), text_chunk_bytes=500)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert len(came) > 5
-    assert tree("out") == clean
-
-
 # -- limits
 
 
@@ -222,39 +209,7 @@ def test_a_missing_temporary_folder(
     assert tree("out") == clean
 
 
-def test_a_file_from_the_future(here: Path, clean: dict[str, bytes]) -> None:
-    os.utime(here / "en.txt", (2**33, 2**33))  # the year 2242
-    assert command("en.txt", **SMALL)[::2] == (0, "")
-    assert tree("out") == clean
-
-
-@pytest.mark.parametrize("variant", _core.simd_variants())
-def test_every_instruction_set_gives_the_same_bytes(variant: str, clean: dict[str, bytes]) -> None:
-    usual = _core.simd_variants()[0]
-    _core.set_simd_variant(variant)
-    try:
-        convert(Inline(), text_chunk_bytes=500)
-    finally:
-        _core.set_simd_variant(usual)
-    assert tree("out") == clean
-
-
 # -- tokenizers and outputs
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (lambda root: root.update(normalizer={"type": "Uppercase"}), "Uppercase"),
-        (lambda root: root["added_tokens"][0].update(id=2**31), str(2**31)),
-    ],
-)
-def test_a_tokenizer_that_is_not_supported(change: Any, text: str, here: Path) -> None:
-    root = json.loads((here / "tok.json").read_text())
-    change(root)
-    (here / "other.json").write_text(json.dumps(root))
-    assert text in rejected(2, tok="other.json")
-    assert not list(here.glob("out*"))
 
 
 def test_a_dataset_opens_with_the_tokenizer_it_was_made_with(here: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import logging
 import os
 import signal
 import socket
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dask_cluster import Cluster
 from runs import ENVIRONMENT, Inline, convert, finish, sample_documents, sample_text, start, tree, words
 
 pytestmark = pytest.mark.skipif(
@@ -25,29 +25,6 @@ pytestmark = pytest.mark.skipif(
     reason="needs Linux and the extra cluster (distributed)",
 )
 SMALL: dict[str, Any] = {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2}
-
-
-class Cluster:
-    """The cluster of dask_cluster.py."""
-
-    def __init__(self, workers: int, threads: int) -> None:
-        script = str(Path(__file__).with_name("dask_cluster.py"))
-        line = [sys.executable, script, f"{workers}", f"{threads}"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(line, text=True, env=ENVIRONMENT, **pipes)
-        self.address = self._line()
-
-    def _line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def ask(self, line: str) -> str:
-        assert self.process.stdin is not None
-        print(line, file=self.process.stdin, flush=True)
-        return self._line()
-
-    def close(self) -> None:
-        self.process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -98,19 +75,6 @@ def test_the_same_bytes_while_workers_come(cluster: Cluster, inputs: list[str]) 
     assert finish(begin(cluster.address, inputs, **more))[::2] == (0, "")
     assert not list(Path("scratch").iterdir())
     assert not list(Path().glob("*partial*"))
-
-
-def test_a_client_of_the_caller_and_its_loggers(cluster: Cluster, inputs: list[str]) -> None:
-    """The loggers were silenced for good."""
-    distributed = importlib.import_module("distributed")  # sets the levels
-    names = ("distributed", "distributed.client", "distributed.scheduler")
-    loggers = [logging.getLogger(name) for name in names]
-    before = [logger.level for logger in loggers]
-    with distributed.Client(cluster.address, set_as_default=False) as client:
-        convert(client, inputs=inputs, workers=None, executor_options={"priority": 1}, **SMALL)
-        assert client.status == "running"
-    assert [logger.level for logger in loggers] == before
-    assert tree("out") == tree("clean")
 
 
 @contextmanager

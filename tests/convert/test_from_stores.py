@@ -232,15 +232,6 @@ def test_an_object_that_does_not_exist(
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("denied", "AccessDenied"), ("region", "AWS_REGION"), ("expired", "ExpiredToken")]
-)
-def test_a_store_that_rejects_the_request(kind: str, text: str, moto: str) -> None:
-    with faulty_proxy(moto, Faults(kinds=(kind,), rate=1.0, most=1000)) as proxy:
-        assert text in rejected(4, f"s3://{BUCKET}/x", *settings(s3_options(proxy.url)))
-        assert len(proxy.requests) <= 3
-
-
-@pytest.mark.parametrize(
     "line",
     [
         ["convert", "--tokenizer", "tok.json", "--output", "out"],

@@ -195,15 +195,6 @@ def test_bad_rows_of_a_table() -> None:
     assert len(masked_sequences("repaired")) == 4
 
 
-@pytest.mark.parametrize("name", ["p.parquet", "p.arrow", "p.csv"])
-def test_a_missing_column(name: str) -> None:
-    if name == "p.csv":
-        Path(name).write_text("prompt,n\na,1\n")
-    else:
-        write_records(name, [{"prompt": "a"}, {"prompt": "b"}])
-    assert error_of(Inline(), **PAIRS, inputs=[name]).exit_code == 3
-
-
 @pytest.mark.parametrize(
     ("inputs", "text"), [(["in.txt"], "text"), (["in.tar"], "tar"), (["p.jsonl", "in.tar"], "jsonl, tar")]
 )

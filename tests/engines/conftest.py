@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +14,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the tasks, here and in workers
+sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
+
+from dask_cluster import Cluster
 
 from tokenmill.engines import tasks
 from tokenmill.engines.choose import EngineOptions, open_engine
@@ -23,39 +24,13 @@ from tokenmill.engines.engine import Engine
 from tokenmill.engines.inline_engine import InlineEngine
 
 
-class DaskCluster:
-    """A cluster with two worker processes (tests/convert/dask_cluster.py)."""
-
-    def __init__(self) -> None:
-        folder, script = (
-            Path(__file__).parents[1] / "convert",
-            "import dask_cluster; dask_cluster.serve(2, 1)",
-        )
-        variables = {
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), *sys.path])),
-        }
-        pipe, command = subprocess.PIPE, [sys.executable, "-c", f"if __name__ == '__main__': {script}"]
-        environment = {**os.environ, **variables}
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-        self.address = self._line()
-
-    def scale(self, workers: int) -> None:
-        assert self.process.stdin is not None
-        print(f"scale {workers}", file=self.process.stdin, flush=True)
-        self._line()
-
-    def _line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-
 @pytest.fixture(scope="session")
-def dask_cluster() -> Iterator[DaskCluster]:
+def dask_cluster() -> Iterator[Cluster]:
     if importlib.util.find_spec("distributed") is None:
         pytest.skip("distributed is not installed")
-    cluster = DaskCluster()
+    cluster = Cluster(2, 1)
     yield cluster
-    cluster.process.communicate(timeout=60)
+    cluster.close()
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +71,7 @@ def open_kind(request: pytest.FixtureRequest, notices: list[str]) -> Iterator[Ca
             stack.callback(engine.shutdown)
             if kind == "dask" and engine.worker_count < 2:  # dask gave up a worker that a test had killed
                 for workers in (0, 2):
-                    request.getfixturevalue("dask_cluster").scale(workers)
+                    request.getfixturevalue("dask_cluster").ask(f"scale {workers}")
                 deadline = time.monotonic() + 60
                 while engine.worker_count < 2 and time.monotonic() < deadline:
                     time.sleep(0.1)

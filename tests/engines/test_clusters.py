@@ -61,7 +61,7 @@ def test_the_number_of_workers_follows_the_cluster(dask_cluster: Any) -> None:
     notices: list[str] = []
     engine = open_engine(EngineOptions("dask", scheduler=dask_cluster.address), notices.append)
     for workers in (0, 2):
-        dask_cluster.scale(workers)
+        dask_cluster.ask(f"scale {workers}")
         wait_until(lambda workers=workers: engine.worker_count == max(workers, 1))  # type: ignore[misc]
         engine.check()
     assert notices == [f"dask scheduler {dask_cluster.address}: waiting for workers"]

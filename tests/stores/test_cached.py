@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import tempfile
@@ -155,20 +154,3 @@ def test_a_block_that_cannot_be_kept(objects: Any, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(os, "replace", fail)
     assert bytes(CachedStore(objects, tmp_path, 1 << 20).read("a", 5, 99, "0")) == content("a", "0")[5:99]
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-
-
-def read_often(folder: Path, seed: int) -> None:
-    store, rng = CachedStore(Objects(), folder, 1 << 20), random.Random(seed)  # type: ignore[arg-type]
-    for _ in range(300):
-        key, start = rng.choice(KEYS), rng.randrange(3000)
-        assert bytes(store.read(key, start, start + 500, "0")) == content(key, "0")[start : start + 500]
-
-
-def test_processes_share_it(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=read_often, args=(tmp_path, seed)) for seed in (1, 2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
