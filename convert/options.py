@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date
 from typing import Any, Literal, SupportsFloat
 
 from bpe.threads import available_threads
 from convert.errors import UsageError, shown
-from convert.path_fields import PathField, PathsField, checked_path
 from tokenmill.engines.choose import (
     MAX_WORKERS,
     RETRIES,
@@ -43,6 +43,7 @@ REQUIRED = {  # one of these
     "task_index": ("task_count",),
     "task_count": ("task_index",),
 }
+AnyPath = str | os.PathLike[str]
 _MASK_BITS = 8  # tokens per byte of a loss mask
 _TOKEN = "must be the text or ID of a tokenizer entry"
 
@@ -89,6 +90,51 @@ def _is_date(value: Any) -> bool:
         return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
+
+
+class PathField:
+    """A field that accepts a str or os.PathLike and is read as a str."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object | None, owner: type) -> str:
+        if instance is None:
+            raise AttributeError(self._name)  # so the field has no default
+        return str(instance.__dict__[self._name])
+
+    def __set__(self, instance: object, value: AnyPath) -> None:
+        instance.__dict__[self._name] = checked_path(self._name, value)
+
+
+class PathsField:
+    """A field that accepts one path or an iterable of paths and is read as a tuple of str."""
+
+    def __init__(self, is_optional: bool = False) -> None:
+        self._is_optional = is_optional
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object | None, owner: type) -> tuple[str, ...]:
+        if instance is None and not self._is_optional:
+            raise AttributeError(self._name)
+        return () if instance is None else instance.__dict__[self._name]
+
+    def __set__(self, instance: object, value: Iterable[AnyPath]) -> None:
+        values = (value,) if isinstance(value, (str, bytes, os.PathLike)) else value
+        if not isinstance(values, Iterable):
+            raise UsageError(f"{self._name}: must be paths (got {shown(value)})")
+        instance.__dict__[self._name] = tuple(checked_path(self._name, each) for each in values)
+
+
+def checked_path(name: str, value: Any) -> str:
+    """Return the path as text. name: the option, for UsageError."""
+    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else ""
+    if not path or "\0" in path:
+        flag = "INPUT" if name == "inputs" else f"--{name}"
+        raise UsageError(f"{flag}: must be a path without NUL characters (got {shown(value)})")
+    return path
 
 
 @dataclass(frozen=True)
@@ -142,14 +188,14 @@ class ConvertOptions:
     progress: auto, bar, json or none, on stderr.
     """
 
-    inputs: PathsField = PathsField()  # noqa: RUF009 - a descriptor
-    tokenizer: PathField = PathField()  # noqa: RUF009 - a descriptor
-    output: PathField = PathField()  # noqa: RUF009 - a descriptor
+    inputs: PathsField = PathsField()
+    tokenizer: PathField = PathField()
+    output: PathField = PathField()
     _: KW_ONLY
     input_format: str = _choice("auto", *INPUT_FORMATS)
     text_field: str = _name("text")
     separator: str = DEFAULT_SEPARATOR
-    exclude: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
+    exclude: PathsField = PathsField(is_optional=True)
     on_error: str = _choice("fail", "fail", "skip", "quarantine")
     replace_invalid: bool = False
     max_errors: int | None = _integer(None, 0, 2**64 - 1)
@@ -165,7 +211,7 @@ class ConvertOptions:
     prepend_token: str | int | None = _option(None, _TOKEN, _is_token)
     template: bool = False
     special_in_text: str | None = _choice(None, "encode", "text", "error")
-    validation: PathsField = PathsField(is_optional=True)  # noqa: RUF009 - a descriptor
+    validation: PathsField = PathsField(is_optional=True)
     validation_fraction: float | None = _number(None, 1)
     validation_docs: int | None = _integer(None, 0, 10_000_000)
     seed: int = _integer(0, 0, 2**64 - 1)

@@ -30,14 +30,12 @@ from convert.driver.context import Context
 from convert.driver.finish import save_tokenizer, write_metadata
 from convert.driver.resume import resume
 from convert.driver.schedule import EncodeAndMerge
-from convert.encode.clock import Clock
 from convert.encode.encode_task import ChunkResult
+from convert.encode.job import Clock
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
-from convert.shards.intake_counts import IntakeCounts
-from convert.shards.shard import BLOCK_BYTES, ShardRecord, SourceCounts, SplitCounts
-from convert.shards.write_units import MergeTask
-from convert.shards.written_files import WrittenFiles
+from convert.shards.merge import MergeTask, WrittenFiles
+from convert.shards.shard import BLOCK_BYTES, IntakeCounts, ShardRecord, SourceCounts, SplitCounts
 from convert.workdir.store import open_workdir
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
@@ -99,13 +97,15 @@ class Results:
         held_out = round(SEQUENCES * VALIDATION_TOKENS / TOKENS)
         train = SplitCounts(SEQUENCES, 0, SEQUENCES, TOKENS, 50_000)
         validation = SplitCounts(held_out, 0, held_out, VALIDATION_TOKENS, 50_000)
-        sizes = (4 * TOKENS, 4 * VALIDATION_TOKENS + 8 * SEQUENCES + 8 * held_out)
-        first, second = (self._rng.randbytes(8 * -(-size // BLOCK_BYTES)) for size in sizes)
+        sizes = ((4 * TOKENS, 8 * SEQUENCES), (4 * VALIDATION_TOKENS, 8 * held_out))
+        digests = tuple(
+            tuple(self._rng.randbytes(8 * -(-size // BLOCK_BYTES)).hex() for size in own) for own in sizes
+        )
         return ShardRecord(
             ShardId(chunk.index),
             train,
             validation,
-            (first, second),
+            digests,
             (SourceCounts(0, SEQUENCES, TOKENS, held_out, VALIDATION_TOKENS),),
             IntakeCounts(SEQUENCES + held_out, chunk.text_bytes),
             True,
@@ -176,8 +176,7 @@ def measure(folder: Path, chunks: int, workers: int, zarr_format: int) -> None:
     recorded = workspace.log.recorded()
     work = EncodeAndMerge(context, recorded, resume(context, recorded))
     with context.progress.stage("encode", plan.total_bytes) as stage:
-        work.begin(stage)
-        work.encode()
+        work.encode(stage)
     with context.progress.stage("merge", work.run_bytes) as stage:
         work.merge(stage)
     seconds = time.process_time() - started

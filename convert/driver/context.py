@@ -10,7 +10,7 @@ from typing import Any
 
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds
-from convert.encode.clock import Clock
+from convert.encode.job import Clock
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan
 from convert.workdir.workdir import WorkDir

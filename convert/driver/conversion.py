@@ -19,20 +19,20 @@ from bpe.formats.by_path import files_of
 from convert.chat_rules import intake_rules
 from convert.cli.summary import Summary
 from convert.document_ends import document_ends
-from convert.driver.choose_held_out import choose_threshold
 from convert.driver.context import Context, Setup
 from convert.driver.estimate import check_space, estimate_lines
 from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
 from convert.driver.resume import leave_out, resume
 from convert.driver.schedule import EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
-from convert.encode.clock import Clock
-from convert.encode.job import Job, hand_out
-from convert.encode.splitting import hash_threshold
+from convert.encode.encode_task import smallest_hashes
+from convert.encode.held_out import SmallestHashes, hash_threshold
+from convert.encode.job import Clock, Job, hand_out
 from convert.errors import COMPLETE, Advice, BadInput, Refused, UsageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import RecordFile, plan_record, with_left_out
+from convert.workdir.journal import Recorded, threshold_entry
 from convert.workdir.overlaps import overlaps, overlaps_of_files, standard_input_file
 from convert.workdir.store import open_workdir
 from convert.workdir.workdir import WorkDir
@@ -70,11 +70,9 @@ def convert(options: ConvertOptions, executor: Any = None) -> Summary:
         workspace, progress, clock = context.workspace, context.progress, context.clock
         status = partial(_write_status, context, work)
         with progress.stage("encode", context.plan.total_bytes, status) as stage:
-            work.begin(stage)
-            # The workers encode in the meantime.
-            saved = save_tokenizer(context.tokenizer, workspace.dataset, context.source)
-            work.encode()
+            work.encode(stage)
         clock.lap("encode")
+        saved = save_tokenizer(context.tokenizer, workspace.dataset, context.source)  # while workers merge
         with progress.stage("merge", work.run_bytes, status) as stage:
             work.merge(stage)
         files = write_metadata(context, work.ledger, saved)
@@ -97,8 +95,7 @@ def encode_share(options: ConvertOptions, executor: Any = None) -> int:
         chunks = context.plan.share(options.share)
         total_bytes = sum(map(context.plan.work_bytes, map(context.plan.chunk, chunks)))
         with context.progress.stage("encode", total_bytes, partial(_write_status, context, work)) as stage:
-            work.begin(stage)
-            work.encode()
+            work.encode(stage)
         context.workspace.log.flush()
     return len(chunks)
 
@@ -183,13 +180,40 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             pool=pool,
             warnings=warnings,
         )
-        threshold = choose_threshold(context, finished)
+        threshold = _choose_threshold(context, finished)
         resumed = resume(context, finished, threshold)
         if lost := [counted(count, what) for what, count in resumed.lost.items() if count]:
             progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
         work = EncodeAndMerge(context, finished, resumed, threshold)
         recording.enter_context(work.noting_finished())
         yield context, work
+
+
+def _choose_threshold(context: Context, recorded: Recorded) -> int | None:
+    """Return the hash that the documents of --validation-docs are below, or None without that option.
+
+    This reads the whole corpus, unless an earlier run has recorded the result.
+    """
+    plan, workspace, count = context.plan, context.workspace, context.options.validation_docs
+    known = None if count is None else recorded.threshold(count)
+    if count is None or (known is not None and plan.source_count == len(plan.sources)):
+        return known
+    smallest = SmallestHashes(count)
+    choose = partial(smallest_hashes, key=context.job_key, count=count)
+    chunks = plan.chunks() if count else iter(())
+    with context.progress.stage("choose", plan.total_bytes) as stage:
+        found = context.pool.run(choose, chunks, context.window, plan.describe, stage.show_running)
+        for chunk, hashes in found:
+            smallest.add(hashes)
+            stage.advance(plan.work_bytes(chunk))
+    threshold = smallest.threshold()
+    if known not in (None, threshold):
+        raise Refused(
+            f"--validation-docs: an input changed since {workspace.root} was started, so other documents would be "
+            f"held out (got {count}). Start over with --restart."
+        )
+    workspace.log.append([threshold_entry(count, threshold)])
+    return threshold
 
 
 def _write_status(context: Context, work: EncodeAndMerge, stage: Stage) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 from bpe import _core
 from bpe.end_tokens import usual_end
 from bpe.tokenizer import Tokenizer
-from convert.cli.summary import Summary
-from convert.cli.warnings import warnings_of
+from convert.cli.summary import Summary, warnings_of
 from convert.driver.context import Context
 from convert.driver.ledger import Ledger
 from convert.driver.schedule import EncodeAndMerge
@@ -57,8 +56,8 @@ def write_metadata(
     ledger.check_whole()
     workspace, layout, has_mask = context.workspace, context.layout, context.options.has_mask
     files, splits = [tokenizer[0]], {}
-    if any(intake.quarantine_bytes >= 0 for _, intake in ledger.intakes):
-        lines = quarantine_lines(workspace.shard_store, context.plan.sources, ledger.intakes)
+    if any(file.size for file, _ in ledger.quarantine):
+        lines = quarantine_lines(workspace.shard_store, context.plan.sources, ledger.quarantine)
         files.append(write_file(workspace.dataset, QUARANTINE_NAME, lines))
     for split, counts in ledger.counts.items():
         sizes = counts.tokens, counts.sequences, counts.max_token_id
@@ -159,7 +158,7 @@ def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -
         source_count=context.plan.source_count,
         source_bytes=context.plan.total_bytes - left_out,
         disk_bytes=sum(file.bytes for file in files),
-        array_bytes=sum(written.byte_count for written in ledger.files),
+        array_bytes=sum(file.bytes for written in ledger.files for file in written.records()),
         splits=ledger.counts,
         intake=ledger.intake,
         text_chunks=context.plan.chunk_count,

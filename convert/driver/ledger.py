@@ -8,17 +8,15 @@ shards before it. The merge tasks read every token of every shard exactly once. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convert.errors import BrokenInvariant
 from convert.planning.plan import Plan, ShardId
-from convert.shards.intake_counts import IntakeCounts
-from convert.shards.shard import ARRAYS, QUARANTINE, SPLITS, ShardRecord, SplitCounts
-from convert.shards.write_units import MergePlanner, MergeTask, merge_items
-from convert.shards.written_files import WrittenFiles
+from convert.shards.merge import MergePlanner, MergeTask, WrittenFiles
+from convert.shards.shard import ARRAYS, SPLITS, IntakeCounts, ShardFile, ShardRecord, SplitCounts
 from flat_tokens.storage.layout import ArrayLayout
 
 
@@ -29,30 +27,26 @@ class Ledger:
     shard_count, token_count, bad_count: of all shards so far; bad_count includes unreadable files.
     unreadable: error by source.
     sources: int64[sources, 4], sequences and tokens in train, then in validation.
-    intakes: (name, counts) of shards with quarantined records or lines, if kept.
+    quarantine: (file with bad records, counted lines) of shards that have one of them, if kept.
     files: of the arrays.
     unmerged_bytes: what merge tasks have still to read.
     """
 
-    def __init__(self, plan: Plan, layout: ArrayLayout, keeps_intakes: bool) -> None:
-        self._plan, self._keeps_intakes = plan, keeps_intakes
+    def __init__(self, plan: Plan, layout: ArrayLayout, keeps_quarantine: bool) -> None:
+        self._plan, self._keeps_quarantine = plan, keeps_quarantine
         self.sources: NDArray[np.int64] = np.zeros((len(plan.sources), 4), dtype=np.int64)
         self.counts = dict.fromkeys(SPLITS, SplitCounts())
         self.intake = IntakeCounts()
         self.shard_count = self.token_count = self._skipped_count = self._text_bytes = 0
         self.unreadable: dict[int, str] = {}
-        self.intakes: list[tuple[str, IntakeCounts]] = []
+        self.quarantine: list[tuple[ShardFile, Sequence[tuple[int, int]]]] = []
         self.files: list[WrittenFiles] = []
         self.next = ShardId(0)
         self._waiting: dict[int, dict[int, ShardRecord]] = {}  # by chunk: shards after a missing one
         self._unread: dict[str, int] = {}  # by file of a shard: bytes that are not merged
         self.unmerged_bytes = 0
         units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
-        self._planners = [
-            MergePlanner(split, array, units[array], merge_items(plan.chunk_bytes))
-            for split in SPLITS
-            for array in ARRAYS
-        ]
+        self._planners = [MergePlanner(split, array, units[array]) for split in SPLITS for array in ARRAYS]
         self._ready: list[MergeTask] = []
         self._has_ended = False
 
@@ -88,14 +82,14 @@ class Ledger:
         _check(record)
         for planner in self._planners:
             self._ready += planner.add(record, self.counts[planner.split].tokens)
-        for file, size in record.merged_bytes().items():
-            self._unread[file] = size
-            self.unmerged_bytes += size
+        for file in record.files():
+            self._unread[file.name] = file.size
+            self.unmerged_bytes += file.size
         for split in SPLITS:
             self.counts[split] = self.counts[split].plus(record.split(split))
         self.intake = self.intake.plus(record.intake)
-        if self._keeps_intakes and (record.intake.quarantine_bytes >= 0 or record.intake.lines):
-            self.intakes.append((record.name, record.intake))
+        if self._keeps_quarantine and (record.quarantine_file.size or record.intake.lines):
+            self.quarantine.append((record.quarantine_file, record.intake.lines))
         for index, *counts in record.sources:
             self.sources[index] += counts
         for index, error in record.intake.unreadable:
@@ -135,18 +129,13 @@ class Ledger:
         return numbers, has_last and len(numbers) == max(numbers) + 1
 
     def needed_files(self) -> set[str]:
-        """Return the files of shards that merge tasks have still to read."""
-        return self._unread.keys() | {
-            file.name for record in self._waiting_shards() for file in record.files()
-        }
-
-    def quarantine_files(self) -> set[str]:
-        """Return the quarantine files of all shards so far, if they are kept."""
-        named = [*self.intakes, *((record.name, record.intake) for record in self._waiting_shards())]
-        return {name + QUARANTINE for name, counts in named if counts.quarantine_bytes >= 0}
-
-    def _waiting_shards(self) -> Iterator[ShardRecord]:
-        return (record for own in self._waiting.values() for record in own.values())
+        """Return the files of shards that are still to be read."""
+        waiting = [record for own in self._waiting.values() for record in own.values()]
+        names = {file.name for record in waiting for file in record.files()} | self._unread.keys()
+        if self._keeps_quarantine:
+            kept = [file for file, _ in self.quarantine] + [record.quarantine_file for record in waiting]
+            names |= {file.name for file in kept if file.size}
+        return names
 
     def check_whole(self) -> None:
         """Raise BrokenInvariant unless all shards are merged and all bytes of the corpus are accounted for."""

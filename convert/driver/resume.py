@@ -27,12 +27,10 @@ from convert.driver.ledger import Ledger
 from convert.encode import encode_task
 from convert.errors import Refused, printable
 from convert.planning.plan import Plan
-from convert.shards import merge_task
-from convert.shards.intake import has_quarantine, is_usable
-from convert.shards.merge_task import FileCheck, ShardCheck
+from convert.shards import merge
+from convert.shards.intake import is_usable, lacks_quarantine
+from convert.shards.merge import FileCheck, MergeTask, ShardCheck, WrittenFiles
 from convert.shards.shard import ShardRecord
-from convert.shards.write_units import MergeTask
-from convert.shards.written_files import WrittenFiles
 from convert.workdir.journal import Recorded
 from convert.workdir.workdir import WorkDir
 from flat_tokens.writer import place_of
@@ -61,7 +59,7 @@ def leave_out(plan: Plan, workspace: WorkDir, recorded: Recorded) -> None:
     if not left_out:
         return
     chunks = {index for number in left_out for index in plan.chunks_of(number)}
-    for record in filter(None, map(recorded.shard, list(recorded.shards))):
+    for record in list(recorded.shards.values()):
         if gone := left_out.intersection(counts.source_index for counts in record.sources):
             raise Refused(
                 f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
@@ -80,7 +78,7 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
     Refused (exit 6) if shards were made with other rules for bad records, BadInput (exit 3) if their sources changed.
     """
     workspace, options = context.workspace, context.options
-    ledger = Ledger(context.plan, context.layout, keeps_intakes=options.on_error == "quarantine")
+    ledger = Ledger(context.plan, context.layout, keeps_quarantine=options.on_error == "quarantine")
     ledger.unreadable.update(empty_tables(context.plan.sources))
     tasks: list[MergeTask] = []
     written: list[tuple[MergeTask, list[WrittenFiles]]] = []
@@ -102,7 +100,7 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
         workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
     own_chunks = None if options.share is None else context.plan.share(options.share)
     needed = ledger.needed_files()
-    workspace.shard_store.delete_others(needed | ledger.quarantine_files(), own_chunks)
+    workspace.shard_store.delete_others(needed, own_chunks)
     lost["temporary shard"] = _encode_lost_shards(context, recorded, needed, threshold)
     return Resumed(ledger, tasks, lost)
 
@@ -111,7 +109,7 @@ def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord
     """Yield the recorded shards, in order, that the options allow to reuse."""
     workspace, rules = context.workspace, context.rules
     own_chunks = context.plan.share(context.options.share)
-    for record in _in_order(recorded):
+    for _, record in sorted(recorded.shards.items()):
         if record.id.chunk_index not in own_chunks:
             continue
         if not is_usable(record.intake, rules):
@@ -119,12 +117,8 @@ def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord
                 f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
                 "Resume with the former --on-error and --replace-invalid, or start over with --restart."
             )
-        if has_quarantine(workspace.shard_store, record, rules):
+        if not lacks_quarantine(record, rules):
             yield record
-
-
-def _in_order(recorded: Recorded) -> Iterator[ShardRecord]:
-    return filter(None, map(recorded.shard, sorted(recorded.shards)))
 
 
 def _intact(
@@ -145,7 +139,7 @@ def _intact(
         FileCheck(number, files, number >= first_read or not recorded.is_in_memory(task))
         for number, (task, files) in enumerate(written)
     )
-    return {done.number for done, is_intact in _run(context, merge_task.check_files, checks) if is_intact}
+    return {done.number for done, is_intact in _run(context, merge.check_files, checks) if is_intact}
 
 
 def _encode_lost_shards(context: Context, recorded: Recorded, needed: set[str], threshold: int | None) -> int:
@@ -154,13 +148,13 @@ def _encode_lost_shards(context: Context, recorded: Recorded, needed: set[str], 
     last = set(list(recorded.shards)[-LAST_SHARDS:])
     checks = (
         ShardCheck(record.id, files, reads_all or record.id in last)
-        for record in _in_order(recorded)
-        if (files := [file for file in record.files() if file.name in needed])
+        for _, record in sorted(recorded.shards.items())
+        if (files := [file for file in (*record.files(), record.quarantine_file) if file.name in needed])
     )
     batches = iter(lambda: tuple(islice(checks, SHARDS_PER_CHECK)), ())
-    lost = sorted(shard for _, found in _run(context, merge_task.lost_shards, batches) for shard in found)
+    lost = sorted(shard for _, found in _run(context, merge.lost_shards, batches) for shard in found)
     by_chunk = groupby(lost, lambda shard: shard.chunk_index)
-    records = ([recorded.shard(shard) for shard in shards] for _, shards in by_chunk)
+    records = ([recorded.shards[shard] for shard in shards] for _, shards in by_chunk)
     for _ in _run(context, partial(encode_task.encode_again, threshold=threshold), records):
         pass
     return len(lost)

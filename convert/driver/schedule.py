@@ -24,9 +24,7 @@ from convert.driver.resume import Resumed
 from convert.encode import encode_task
 from convert.errors import BadInput, DataLost, StorageError
 from convert.planning.plan import ShardId, TextChunk
-from convert.shards import merge_task
-from convert.shards.unpacked_block import is_unpacked
-from convert.shards.write_units import MergeTask
+from convert.shards.merge import MergeTask, merge
 from convert.workdir.journal import Recorded, merge_entry
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
@@ -99,22 +97,19 @@ class EncodeAndMerge:
         self._next_show = 0.0
         self._encoding = Stage("encode", 0)
 
-    def begin(self, stage: Stage) -> None:
-        """Submit the first tasks. stage: of the encoding."""
+    def encode(self, stage: Stage) -> None:
+        """Return when all text chunks are encoded. Merge tasks run at the same time."""
         context = self._context
         for split in SPLITS:
             create_arrays(context.workspace.dataset, split, context.layout, has_mask=context.options.has_mask)
         self._encoding = stage
         stage.advance(0, self.ledger.token_count)
         self._submit()
-
-    def encode(self) -> None:
-        """Return when all text chunks are encoded. Merge tasks run at the same time."""
         while self._open or self._following is not None:
             self._take_results(POLL_SECONDS)
             if (now := time.monotonic()) >= self._next_show:
                 self._next_show = now + SHOW_SECONDS
-                running = self._context.pool.running()  # unpacking includes its blocks
+                running = context.pool.running()  # unpacking includes its blocks
                 own = (done for task, done in running if isinstance(task, ChunkTask) and task.number is None)
                 self._encoding.show_running(sum(own))
             self._submit()
@@ -162,7 +157,7 @@ class EncodeAndMerge:
         for task in self._merges:
             unneeded, self._unneeded = self._unneeded, []
             arguments = task, self._context.job_key, unneeded
-            self._context.pool.submit(task, task.describe, merge_task.merge, *arguments, name=task.name)
+            self._context.pool.submit(task, task.describe, merge, *arguments, name=task.name)
         self._merges.clear()
         for opened in list(self._open.values()):
             self._submit_blocks(opened)
@@ -220,7 +215,7 @@ class EncodeAndMerge:
             return True
         if time.monotonic() < opened.next_poll:
             return False
-        if is_unpacked(self._context.workspace.shard_store, shard):
+        if self._context.workspace.shard_store.is_unpacked(shard):
             return True
         is_local = self._context.workspace.shard_store.store.is_local
         opened.next_poll = time.monotonic() + (POLL_SECONDS if is_local else SHOW_SECONDS)
@@ -262,7 +257,7 @@ class EncodeAndMerge:
         """Add the shards of a task to the ledger and to the log."""
         context = self._context
         for record in result.records:
-            if self._recorded.shard(record.id) not in (None, record):
+            if self._recorded.shards.get(record.id, record) != record:
                 raise encode_task.changed_chunk(context.plan, chunk)
             self._entries.append(record.as_json())
             self.ledger.add(record)

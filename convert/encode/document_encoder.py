@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.ragged import Ragged
 from bpe.tokenizer import AllowedSpecial
-from convert.encode.clock import Clock
-from convert.encode.job import Job
+from convert.encode.held_out import NO_ROWS, is_validation
+from convert.encode.job import Clock, Job
 from convert.encode.marked_text import MarkedText
-from convert.encode.splitting import is_validation
 from convert.errors import BrokenInvariant
 from convert.shards.shard_writer import ShardWriter
 from tokenmill.inputs._core import hash_documents, hash_ragged, xxh64
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 # Longer documents are encoded in pieces, because their IDs take four times their size or more.
 LONG_DOCUMENT_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20
-NO_ROWS = np.empty(0, np.int64)
 Hashes = NDArray[np.uint64]
 
 

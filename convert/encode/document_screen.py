@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bpe.tokenizer import Tokenizer
-from convert.encode.clock import Clock
 from convert.encode.document_encoder import DocumentEncoder
 from convert.encode.held_out import DocumentHasher
-from convert.encode.job import Job
+from convert.encode.job import Clock, Job
 from convert.shards.intake import END_TEXT, ShardIntake
 from tokenmill.inputs._core import Xxh64, find_separators, find_special_tokens, rows_with_special_tokens
 from tokenmill.inputs.batch import Batch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,24 +17,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from convert.encode.chunk_reader import read_chunk
-from convert.encode.clock import Clock
 from convert.encode.document_encoder import DocumentEncoder
 from convert.encode.document_screen import DocumentScreen
 from convert.encode.held_out import DocumentHasher
-from convert.encode.job import Job
+from convert.encode.job import Clock, Job
 from convert.errors import BadInput, DataLost, naming
 from convert.planning.plan import Plan, ShardId, TextChunk
 from convert.shards.intake import ShardIntake
-from convert.shards.shard import QUARANTINE, ShardRecord, shard_name
+from convert.shards.shard import ShardRecord, file_name
+from convert.shards.shard_store import BlockState
 from convert.shards.shard_writer import ShardWriter
-from convert.shards.unpacked_block import UnpackedShard, block_name, is_unpacked, read_state, write_state
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
-from tokenmill.inputs.documents import DAMAGE, Buffers, Event, Reading
+from tokenmill.inputs.documents import DAMAGE, Buffers, Event, Reading, UnpackedBlock
 from tokenmill.inputs.intake import Intake
+from tokenmill.inputs.read_jsonl import line_blocks
+from tokenmill.inputs.read_text import text_blocks
 from tokenmill.inputs.sources import require_unchanged
-from tokenmill.inputs.unpack import UnpackedBlock, pieces
 from tokenmill.stores import RandomFile, StoreNotFound, open_file
 
 MAX_BLOCKS = 4  # unpacked blocks of a file that wait to be encoded
@@ -95,19 +94,19 @@ def encode_block(shard: ShardId, key: JobKey, threshold: int | None = None) -> C
     """Encode an unpacked block, and replace it by the record of its shard."""
     job: Job = find_job(key)
     encoder = _Encoder(job, threshold)
-    state = read_state(job.shards, shard)
+    state, name = job.shards.block_state(shard), file_name(shard, "block")
     # The unpacking task, or an attempt with a lost result, may have encoded it.
-    if isinstance(state, UnpackedShard):
+    if isinstance(state, BlockState):
         try:
-            with job.shards.open(block_name(shard)) as file:
+            with job.shards.open(name) as file:
                 record = encoder.block(shard, state, file)
-            write_state(job.shards, shard, record)
-            job.shards.store.delete([block_name(shard)])
+            job.shards.put_block_state(shard, record)
+            job.shards.store.delete([name])
             return ChunkResult((record,), encoder.clock.seconds)
         except StoreNotFound:  # another attempt was faster
-            state = read_state(job.shards, shard)
+            state, name = job.shards.block_state(shard), file_name(shard, "block")
     if not isinstance(state, ShardRecord):
-        raise DataLost(f"{job.shards.where(block_name(shard))}: missing. Run the same command again.")
+        raise DataLost(f"{job.shards.where(name)}: missing. Run the same command again.")
     return ChunkResult((state,))
 
 
@@ -120,7 +119,7 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
         rules = rules._replace(on_error="skip", max_errors=None)
     intake, hasher = ShardIntake(rules), DocumentHasher(job, count)
     screen = DocumentScreen(job, intake, hasher, Clock())
-    with closing(read_chunk(job, chunk, intake, _thread_buffers(job))) as events:
+    with closing(_read_chunk(job, chunk, intake, _thread_buffers(job))) as events:
         for reading, event, _ in events:
             screen.add(reading, event)
     return hasher.smallest.kept
@@ -128,6 +127,9 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
 
 def unpack_chunk(chunk: TextChunk, done: Container[int], key: JobKey, threshold: int | None = None) -> int:
     """Unpack the compressed source of a text chunk into blocks, and return their number.
+
+    A block ends where a shard would end if one task read the whole source, so the shards are the same either way. A
+    JSON array is unpacked as JSON Lines.
 
     Whenever MAX_BLOCKS blocks wait, this task encodes the next one itself, which bounds the space that blocks take.
 
@@ -146,7 +148,7 @@ def unpack_chunk(chunk: TextChunk, done: Container[int], key: JobKey, threshold:
             with Reading(piece.source_index, source, piece, *to) as reading:
                 require_unchanged(source, reading.file.status())
                 try:
-                    for data, is_end in pieces(reading, job.plan.shard_text_bytes):
+                    for data, is_end in _pieces(reading, job.plan.shard_text_bytes):
                         take_step(done_bytes=reading.done_bytes)
                         blocks.write(data)
                         if is_end and len(data):
@@ -159,6 +161,27 @@ def unpack_chunk(chunk: TextChunk, done: Container[int], key: JobKey, threshold:
             intake.bad_file(piece.source_index, source, error)
         blocks.end(is_last=True, damage=intake.unreadable[0][1] if intake.unreadable else "")
         return blocks.number
+
+
+def _pieces(reading: Reading, block_bytes: int) -> Iterator[tuple[memoryview, bool]]:
+    """Yield (bytes of the decompressed source, whether they end a block), in order.
+
+    reading: of a compressed source of text or JSON Lines.
+    block_bytes: a block ends at the first event None after so many bytes. The last piece may be empty.
+
+    Damage raises BadInput after the bytes before it. `reading.decoded_bytes` then says where the last whole record
+    ends; bytes after that offset belong to an incomplete record and to no block.
+    """
+    reading.check_content()
+    stop = block_bytes
+    is_open = False
+    for block in line_blocks(reading) if reading.source.kind.format == "jsonl" else text_blocks(reading):
+        is_open = not (block.is_last and reading.decoded_bytes >= stop)
+        yield block.data, not is_open
+        if not is_open:
+            stop = reading.decoded_bytes + block_bytes
+    if is_open:
+        yield memoryview(b""), True
 
 
 class _Blocks:
@@ -190,7 +213,7 @@ class _Blocks:
         with naming(self._path):
             self._file.close()
         if self._is_kept:
-            unpacked = UnpackedShard(self.start, self.size, self._line, is_last, damage)
+            unpacked = BlockState(self.start, self.size, self._line, is_last, damage)
             self._publish(ShardId(self._chunk.index, self.number), unpacked)
         self.number += 1
         self.start, self.size, self._line = self.start + self.size, 0, self._next_line
@@ -204,23 +227,23 @@ class _Blocks:
     def _begin(self) -> None:
         """Begin a block. The text of a block from an earlier attempt or run is not kept."""
         shard = ShardId(self._chunk.index, self.number)
-        self._path = self._folder / block_name(shard)
-        self._is_kept = self.number not in self._done and not is_unpacked(self._job.shards, shard)
+        self._path = self._folder / file_name(shard, "block")
+        self._is_kept = self.number not in self._done and not self._job.shards.is_unpacked(shard)
         self._file = (self._path if self._is_kept else Path(os.devnull)).open("wb")
 
-    def _publish(self, shard: ShardId, unpacked: UnpackedShard) -> None:
+    def _publish(self, shard: ShardId, unpacked: BlockState) -> None:
         shards, waiting = self._job.shards, self._waiting
-        while waiting and shards.size_of(block_name(waiting[0])) is None:
+        while waiting and shards.size_of(file_name(waiting[0], "block")) is None:
             waiting.popleft()
         if len(waiting) < MAX_BLOCKS:
             shards.keep(self._folder)
             waiting.append(shard)
-            write_state(shards, shard, unpacked)
+            shards.put_block_state(shard, unpacked)
             return
         with open_file(str(self._path)) as file:
             record = self._encoder.block(shard, unpacked, file)
         self._path.unlink()
-        write_state(shards, shard, record)
+        shards.put_block_state(shard, record)
 
 
 class _Encoder:
@@ -229,13 +252,13 @@ class _Encoder:
     def __init__(self, job: Job, threshold: int | None, buffers: Buffers | None = None) -> None:
         self._job, self._buffers = job, buffers or _thread_buffers(job)
         self._threshold = job.threshold if threshold is None else threshold
-        self._decoded_bytes = 0  # of the chunk so far, see `read_chunk`
+        self._decoded_bytes = 0  # of the chunk so far, see `_read_chunk`
         self.clock = Clock()
 
     def shards(self, chunk: TextChunk, is_wanted: Callable[[int], bool]) -> Iterator[ShardRecord]:
         """Encode the shards of a text chunk in order. Keep and yield those that `is_wanted` selects."""
         intake = ShardIntake(self._job.rules)
-        with closing(read_chunk(self._job, chunk, intake, self._buffers)) as events:
+        with closing(_read_chunk(self._job, chunk, intake, self._buffers)) as events:
             for number in count():
                 is_kept = is_wanted(number)
                 record = self._encode(ShardId(chunk.index, number), intake, events, is_kept)
@@ -244,12 +267,12 @@ class _Encoder:
                 if record.is_last:
                     return
 
-    def block(self, shard: ShardId, unpacked: UnpackedShard, file: RandomFile) -> ShardRecord:
+    def block(self, shard: ShardId, unpacked: BlockState, file: RandomFile) -> ShardRecord:
         """Encode an unpacked block and keep its shard."""
         chunk = self._job.plan.chunk(shard.chunk_index)
         intake = ShardIntake(self._job.rules, unpacked.first_line)
         block = UnpackedBlock(file, unpacked.start, unpacked.size)
-        with closing(read_chunk(self._job, chunk, intake, self._buffers, block)) as events:
+        with closing(_read_chunk(self._job, chunk, intake, self._buffers, block)) as events:
             return self._encode(shard, intake, events, unpacked=unpacked)
 
     def _encode(
@@ -258,7 +281,7 @@ class _Encoder:
         intake: ShardIntake,
         events: Iterator[tuple[Reading, Event, int]],
         is_kept: bool = True,
-        unpacked: UnpackedShard | None = None,
+        unpacked: BlockState | None = None,
     ) -> ShardRecord:
         """Encode the next shard, which ends at a document boundary that depends on the text alone."""
         job = self._job
@@ -268,7 +291,7 @@ class _Encoder:
             job.shards.folder(job.temporary) as folder,
             closing(ShardWriter(folder, shard, job.max_token_id, job.ends, job.has_mask)) as writer,
         ):
-            intake.begin(folder / (shard_name(shard) + QUARANTINE))
+            intake.begin(writer.quarantine)
             encoder = DocumentEncoder(job, self._threshold, writer, self.clock)
             screen = DocumentScreen(job, intake, encoder, self.clock)
             stop = self._decoded_bytes + plan.shard_text_bytes
@@ -283,11 +306,50 @@ class _Encoder:
                 if unpacked.damage:
                     index = next(plan.pieces(chunk)).source_index
                     intake.bad_file(index, plan.sources[index], BadInput(unpacked.damage))
-            record = writer.finish(intake, is_last, chunk.text_bytes if is_last else 0)
+            record = writer.finish(intake.counts(), is_last, chunk.text_bytes if is_last else 0)
             if is_kept:
                 job.shards.keep(folder)
         self.clock.lap("write")
         return record
+
+
+def _read_chunk(
+    job: Job,
+    chunk: TextChunk,
+    intake: Intake,
+    buffers: Buffers,
+    block: UnpackedBlock | None = None,
+) -> Generator[tuple[Reading, Event, int], None, None]:
+    """Yield (reading, event, bytes of text so far from compressed and encoded sources).
+
+    Each event is valid until the next.
+
+    intake: counts the records.
+    buffers: memory for the text.
+    block: read this unpacked block of the chunk's only source instead.
+    """
+    plan, done_bytes, decoded_bytes = job.plan, 0, 0
+    for piece in plan.pieces(chunk):
+        source = plan.sources[piece.source_index]
+        if source.is_left_out:
+            continue
+        to = (intake, job.separator, buffers)
+        try:
+            reading = Reading(piece.source_index, source, piece, *to, block=block)
+        except PermissionError as error:
+            intake.bad_file(piece.source_index, source, error)
+            continue
+        with reading:
+            if block is None:
+                require_unchanged(source, reading.file.status())
+            with closing(reading.documents()) as events:
+                for event in events:
+                    take_step(done_bytes=done_bytes + reading.done_bytes)
+                    yield reading, event, decoded_bytes + reading.decoded_bytes
+            if block is None:
+                require_unchanged(source, reading.file.status())
+        done_bytes += plan.piece_work_bytes(piece)
+        decoded_bytes += reading.decoded_bytes
 
 
 def _thread_buffers(job: Job) -> Buffers:

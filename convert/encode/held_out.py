@@ -1,10 +1,12 @@
-"""--validation-docs N: the N documents of the corpus with the smallest hashes become the validation split.
+"""The split of a document: by the hash of its text, or by its source.
 
-The hash is the same as for the split by fraction (splitting.py), so only its threshold must be found. Before the
-encoding, a task per text chunk returns its N smallest hashes; the N-th smallest of all gives the threshold. The choice
-does not depend on workers or text chunks. Unlike a fraction it depends on the whole corpus.
+A document belongs to validation if XXH64 of its bytes, seeded, is below a threshold. The rule depends on the document
+alone: it is stable when other documents change, exact copies stay together, and a larger fraction only adds documents
+to validation. Documents of --validation files always belong to validation.
 
-Empty documents do not count. Exact copies share a hash and stay together, so there may be more than N.
+With --validation-fraction the threshold is fraction * 2^64. With --validation-docs N, a task per text chunk returns its
+N smallest hashes before the encoding, and the N-th smallest of all gives the threshold. Unlike a fraction it depends on
+the whole corpus. Empty documents do not count. Exact copies share a hash, so there may be more than N.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from convert.encode.document_encoder import NO_ROWS
 from convert.encode.job import Job
 from tokenmill.inputs._core import hash_documents, hash_ragged, xxh64
 from tokenmill.inputs.batch import Batch
@@ -25,6 +26,19 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 ALL = 1 << 64  # a threshold above every hash
+NO_ROWS = np.empty(0, np.int64)
+
+
+def hash_threshold(fraction: float) -> int:
+    """Return the integer that hashes of validation documents are below: 0.5 -> 2^63. Exact."""
+    return int(fraction * 2.0**64)
+
+
+def is_validation(hashes: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:
+    """Return bool[documents], True for validation. threshold: 0 to 2^64, see above."""
+    if threshold == 0:
+        return np.zeros(len(hashes), dtype=np.bool_)
+    return hashes <= np.uint64(threshold - 1)  # 2^64 itself would overflow
 
 
 class SmallestHashes:

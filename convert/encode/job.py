@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +29,7 @@ MASK_ID_LIMIT = 1 << 30  # with a loss mask, shards store IDs below it (convert/
 class Job(NamedTuple):
     """A conversion as its tasks see it.
 
-    threshold: for the split by hash, 0 to 2^64 (convert/encode/splitting.py).
+    threshold: for the split by hash, 0 to 2^64 (convert/encode/held_out.py).
     shards: where temporary shards are.
     temporary: a folder on the file system of the dataset, for files that are not complete.
     has_template: `ends` come from the tokenizer's template, so chats get none.
@@ -79,6 +80,24 @@ class Job(NamedTuple):
             dataset=here / self.dataset if isinstance(self.dataset, Path) else self.dataset,
             folder=here if is_relative else None,
         )
+
+
+class Clock:
+    """A stopwatch with named laps: `lap("encode")` adds the time since the last lap to `seconds["encode"]`."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self, started: float | None = None) -> None:
+        """Reset all laps. started: the time.perf_counter() at which the first lap started (default: now)."""
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter() if started is None else started
+
+    def lap(self, step: str) -> None:
+        """Add the time since the last lap to a step."""
+        now = time.perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
+        self._last = now
 
 
 def hand_out(job: Job, put: Put, engine: Engine, max_tasks: int, options: StorageOptions) -> JobKey:

@@ -23,7 +23,7 @@ from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.source_list import LEFT_OUT, Source, SourceList
 from tokenmill.inputs.sources import recorded_path
 
-PLAN_VERSION = 15
+PLAN_VERSION = 16
 _VERSION, _COUNT = "tokenmill_plan", "number of sources"
 _DISPLAYED = {
     _VERSION: "plan version",

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from convert.errors import DataLost, naming
-from convert.shards.intake_counts import IntakeCounts
-from convert.shards.shard import QUARANTINE, ShardRecord
+from convert.shards.shard import IntakeCounts, ShardFile, ShardRecord
 from convert.shards.shard_store import ShardStore
-from flat_tokens.storage.files import write_all
-from tokenmill.inputs import _core
+from convert.shards.shard_writer import BlockFile
 from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.sources import recorded_path
-from tokenmill.stores import StoreNotFound
 
 END_TEXT = b"<|endoftext|>"  # the text that ends documents in most corpora
 QUARANTINE_NAME = "quarantine.jsonl"
@@ -39,14 +33,13 @@ class ShardIntake(Intake):
     def __init__(self, rules: IntakeRules, first_line: int | None = None) -> None:
         super().__init__(rules)
         self._first_line = first_line
-        self.begin(Path())
+        self.begin()
 
-    def begin(self, quarantine: Path) -> None:
+    def begin(self, quarantine: BlockFile | None = None) -> None:
         """Reset all counts. quarantine: the file for the bad records of the shard."""
         self.reset()
         self.text_bytes = self.with_special = self.with_end_text = 0
-        self.quarantine_bytes, self.quarantine_checksum = -1, 0
-        self.first_ids: list[int] = []
+        self.first_ids: tuple[int, ...] = ()
         self._quarantine = quarantine
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
@@ -62,11 +55,8 @@ class ShardIntake(Intake):
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Append a record to the quarantine file."""
-        line = _quarantine_line(source_index, record)
-        with naming(self._quarantine):
-            write_all(self._quarantine, line, os.O_APPEND)
-        self.quarantine_bytes = max(self.quarantine_bytes, 0) + len(line)
-        self.quarantine_checksum = _core.xxh64(line, self.quarantine_checksum)
+        if self._quarantine is not None:
+            self._quarantine.write(_quarantine_line(source_index, record))
 
     def counts(self) -> IntakeCounts:
         """Return the counts of the shard."""
@@ -78,28 +68,26 @@ def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
     return rules.on_error != "fail" or not (counts.skipped or counts.unreadable)
 
 
-def has_quarantine(shards: ShardStore, record: ShardRecord, rules: IntakeRules) -> bool:
-    """Return whether the quarantine file of a finished shard is whole, or not needed."""
-    is_needed = rules.on_error == "quarantine" and bool(record.intake.skipped or record.intake.unreadable)
-    return not is_needed or _quarantined(shards, record.name, record.intake) is not None
+def lacks_quarantine(record: ShardRecord, rules: IntakeRules) -> bool:
+    """Return whether the bad records of a finished shard were not kept, and these rules require it."""
+    has_bad = bool(record.intake.skipped or record.intake.unreadable)
+    return rules.on_error == "quarantine" and has_bad and not record.quarantine_file.size
 
 
 def quarantine_lines(
-    shards: ShardStore, sources: Sequence[Source], intakes: Iterable[tuple[str, IntakeCounts]]
+    shards: ShardStore,
+    sources: Sequence[Source],
+    kept: Iterable[tuple[ShardFile, Sequence[tuple[int, int]]]],
 ) -> Iterator[bytes]:
     """Yield the lines of the dataset's quarantine file. Lines are numbered from 1 in each source.
 
-    intakes: (name, counts) of shards. DataLost if the quarantine file of a shard is missing or damaged.
+    kept: (quarantine file, counted lines) of each shard. DataLost if a file is missing or damaged.
     """
     lines_before: Counter[int] = Counter()
     unreadable: set[int] = set()  # sources: several chunks may fail on the same file
-    for name, counts in intakes:
-        kept = _quarantined(shards, name, counts) if counts.quarantine_bytes >= 0 else []
-        if kept is None:
-            raise DataLost(
-                f"{shards.where(name + QUARANTINE)}: checksum mismatch. Run the same command again to rebuild it."
-            )
-        for line in kept:
+    for file, counted_lines in kept:
+        kept_bytes = b"".join(map(bytes, shards.read_file(file))) if file.size else b""
+        for line in kept_bytes.splitlines():
             entry = json.loads(line)
             source_index = entry["source"]
             if entry["reason"] == UNREADABLE:
@@ -110,21 +98,8 @@ def quarantine_lines(
             if "line" in entry:
                 entry["line"] += lines_before[source_index] + 1
             yield json.dumps(entry).encode() + b"\n"
-        for source_index, lines in counts.lines:
+        for source_index, lines in counted_lines:
             lines_before[source_index] += lines
-
-
-def _quarantined(shards: ShardStore, name: str, counts: IntakeCounts) -> list[bytes] | None:
-    """Return the lines of a shard's quarantine file, or None if it is missing or damaged."""
-    try:
-        data = bytes(shards.store.read(name + QUARANTINE))
-    except StoreNotFound:
-        return None
-    lines = data.splitlines(keepends=True)
-    checksum = 0
-    for line in lines:
-        checksum = _core.xxh64(line, checksum)
-    return lines if (len(data), checksum) == (counts.quarantine_bytes, counts.quarantine_checksum) else None
 
 
 def _quarantine_line(source_index: int, record: BadRecord) -> bytes:

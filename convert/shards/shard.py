@@ -1,14 +1,14 @@
-"""A temporary shard: the encoded documents of a text chunk, or of a part of it, in at most two files.
+"""A temporary shard: the encoded documents of a text chunk, or of a part of it, with a file per array.
 
-    <chunk>.<number>.train   uint32[tokens of train]
-    <chunk>.<number>.rest    uint32[tokens of validation], then uint64[starts] of train and of validation
-
-Tokens of train have a separate file, so that it can be deleted right after they are merged. Starts are merged later.
+    <chunk>.<number>.train.tokens        uint32[tokens]
+    <chunk>.<number>.train.starts        uint64[sequences]
+    <chunk>.<number>.validation.tokens   and .starts
+    <chunk>.<number>.quarantine          bad records, one JSON object per line
 
 Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequence. With a loss mask IDs are below
-2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split and
-begin at a multiple of 8 bytes. The files have no header: the `ShardRecord` in the journal describes them, with a digest
-of every block of BLOCK_BYTES.
+2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split. Empty
+files are left out. The files have no header: the `ShardRecord` in the journal describes them, with a digest of every
+block of BLOCK_BYTES.
 
 All attempts of a run to encode a shard write the same bytes, and a file gets its name when it is complete. Late or
 lost attempts therefore cannot interfere. Runs with different plans use different folders.
@@ -16,14 +16,13 @@ lost attempts therefore cannot interfere. Runs with different plans use differen
 
 from __future__ import annotations
 
-import base64
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from convert.planning.plan import ShardId
-from convert.shards.intake_counts import IntakeCounts
 from tokenmill.inputs._core import xxh64
 
 if TYPE_CHECKING:
@@ -32,10 +31,66 @@ if TYPE_CHECKING:
 SPLITS = ("train", "validation")
 ARRAYS = ("tokens", "starts")
 ITEM_BYTES = {"tokens": 4, "starts": 8}
-TRAIN, REST, QUARANTINE = ".train", ".rest", ".quarantine"  # suffixes of files
-BLOCK_BYTES = 256 << 10
-DIGEST_BYTES = 8
+QUARANTINE = "quarantine"
+BLOCK_BYTES = 1 << 20
+DIGEST_DIGITS = 16
 NOT_TRAINED = np.uint32(1 << 31)
+_NUMBERS = ("records", "text_bytes", "blank", "with_special", "with_end_text", "replaced")
+_BY_NAME = ("skipped", "messages", "dropped")
+
+
+@dataclass(frozen=True)
+class IntakeCounts:
+    """The records of a shard's text. The sum over shards is reported in the summary and in the manifest.
+
+    records: all, including bad ones.
+    text_bytes: of the documents.
+    skipped: bad records by reason.
+    blank: blank lines.
+    with_special: documents that contain the text of a special token.
+    with_end_text: documents that contain <|endoftext|>, if it is not a special token.
+    replaced: invalid UTF-8 sequences that became U+FFFD.
+    lines: (source, lines of it in the chunk) if the source continues after the chunk; in its last shard only.
+    first_ids: the first token IDs of train.
+    unreadable: (source, error) for each file that is damaged or cannot be opened.
+    messages, dropped: chat messages by role, and those that the template leaves out.
+    """
+
+    records: int = 0
+    text_bytes: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    blank: int = 0
+    with_special: int = 0
+    with_end_text: int = 0
+    replaced: int = 0
+    lines: tuple[tuple[int, int], ...] = ()
+    first_ids: tuple[int, ...] = ()
+    unreadable: tuple[tuple[int, str], ...] = ()
+    messages: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def skipped_count(self) -> int:
+        """The number of bad records."""
+        return sum(self.skipped.values())
+
+    @classmethod
+    def of(cls, counts: Mapping[str, Any]) -> IntakeCounts:
+        """Return the counts by name, as in the journal entry of a shard."""
+        return cls(**{own.name: _tuples(counts[own.name]) for own in fields(cls)})
+
+    def plus(self, other: IntakeCounts) -> IntakeCounts:
+        """Add two counts, except what only describes one shard: lines and unreadable files."""
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
+        for name in _BY_NAME:
+            one, more = getattr(self, name), getattr(other, name)
+            sums[name] = {key: one.get(key, 0) + more.get(key, 0) for key in sorted({*one, *more})}
+        return IntakeCounts(**sums, first_ids=self.first_ids or other.first_ids)
+
+
+def _tuples(value: Any) -> Any:
+    """[[0, 5]] -> ((0, 5),): JSON has no tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 class SplitCounts(NamedTuple):
@@ -65,11 +120,11 @@ class SourceCounts(NamedTuple):
 
 
 class ShardFile(NamedTuple):
-    """A file of a shard. digests: XXH64 of its blocks, 8 bytes each."""
+    """A file of a shard. digests: XXH64 of its blocks, DIGEST_DIGITS hexadecimal digits each."""
 
     name: str
     size: int
-    digests: bytes
+    digests: str
 
 
 class ShardSlice(NamedTuple):
@@ -88,86 +143,62 @@ class ShardSlice(NamedTuple):
 class ShardRecord:
     """A finished shard, as the journal records it.
 
-    digests: digests of the blocks of both files.
+    digests: of the blocks of each array's file, by split and array.
     is_last: whether it is the last shard of its chunk.
     text_bytes: the bytes of the chunk in its sources, 0 unless is_last.
     sources: those with sequences in the shard, in order.
+    quarantine: size and digests of the file with bad records.
     """
 
     id: ShardId
     train: SplitCounts
     validation: SplitCounts
-    digests: tuple[bytes, bytes]
+    digests: tuple[tuple[str, ...], ...]
     sources: tuple[SourceCounts, ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
     is_last: bool = False
     text_bytes: int = 0
-
-    @property
-    def name(self) -> str:
-        """Return the name of the files, without suffix."""
-        return shard_name(self.id)
+    quarantine: tuple[int, str] = field(default=(0, ""), compare=False)  # --on-error may change between runs
 
     def split(self, name: str) -> SplitCounts:
         """Return the counts of a split."""
         return self.validation if name == "validation" else self.train
 
+    def file(self, split: str, array: str) -> ShardFile:
+        """Return the file of an array. It exists unless its size is 0."""
+        counts = self.split(split)
+        size = ITEM_BYTES[array] * (counts.tokens if array == "tokens" else counts.sequences)
+        digests = self.digests[SPLITS.index(split)][ARRAYS.index(array)]
+        return ShardFile(file_name(self.id, f"{split}.{array}"), size, digests)
+
+    @property
+    def quarantine_file(self) -> ShardFile:
+        """The file with bad records. It exists unless its size is 0."""
+        return ShardFile(file_name(self.id, QUARANTINE), *self.quarantine)
+
     def files(self) -> list[ShardFile]:
-        """Return the files that exist."""
-        sizes = (4 * self.train.tokens, self._start("validation", "starts") + 8 * self.validation.sequences)
-        named = zip((TRAIN, REST), sizes, self.digests, strict=True)
-        return [ShardFile(self.name + suffix, size, digests) for suffix, size, digests in named if size]
-
-    def merged_bytes(self) -> dict[str, int]:
-        """Return the bytes per file that merge tasks read: all except the padding."""
-        padding = padding_bytes(self.validation.tokens)
-        return {file.name: file.size - (padding if file.name.endswith(REST) else 0) for file in self.files()}
-
-    def slice(self, split: str, array: str, start: int, stop: int, added: int) -> ShardSlice:
-        """Return items [start, stop) of an array of a split."""
-        suffix = TRAIN if (split, array) == ("train", "tokens") else REST
-        file = next(file for file in self.files() if file.name.endswith(suffix))
-        first, item = self._start(split, array), ITEM_BYTES[array]
-        return ShardSlice(file, first + start * item, first + stop * item, added)
-
-    def _start(self, split: str, array: str) -> int:
-        """Return the offset of an array in its file."""
-        if array == "tokens":
-            return 0
-        start = 4 * self.validation.tokens + padding_bytes(self.validation.tokens)
-        return start + (8 * self.train.sequences if split == "validation" else 0)
+        """Return the files of arrays that exist."""
+        files = [self.file(split, array) for split in SPLITS for array in ARRAYS]
+        return [file for file in files if file.size]
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON-able values; `from_json` is the inverse."""
-        digests = [base64.b64encode(digests).decode() for digests in self.digests]
-        return {**vars(self), "digests": digests, "intake": vars(self.intake)}
+        return {**vars(self), "intake": vars(self.intake)}
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> ShardRecord:
+    def from_json(cls, entry: Mapping[str, Any]) -> ShardRecord:
         """Return the record that `as_json` wrote."""
-        first, second = map(base64.b64decode, entry["digests"])
-        return cls(
-            ShardId(*entry["id"]),
-            SplitCounts(*entry["train"]),
-            SplitCounts(*entry["validation"]),
-            (first, second),
-            tuple(SourceCounts(*counts) for counts in entry["sources"]),
-            IntakeCounts.of(entry["intake"]),
-            entry["is_last"],
-            entry["text_bytes"],
-        )
+        values = {name: _tuples(value) for name, value in entry.items()}
+        values |= {"id": ShardId(*entry["id"]), "intake": IntakeCounts.of(entry["intake"])}
+        values |= {split: SplitCounts(*entry[split]) for split in SPLITS}
+        return cls(**values | {"sources": tuple(SourceCounts(*counts) for counts in entry["sources"])})
 
 
-def shard_name(shard: ShardId) -> str:
-    """Return the name of the files of a shard, without suffix."""
-    return f"{shard.chunk_index}.{shard.number}"
+def file_name(shard: ShardId, kind: str) -> str:
+    """Return the name of a file of a shard."""
+    return f"{shard.chunk_index}.{shard.number}.{kind}"
 
 
-def padding_bytes(tokens: int) -> int:
-    """Return the bytes that pad tokens to a multiple of 8 bytes."""
-    return tokens % 2 * 4
-
-
-def digest_of(block: Buffer) -> bytes:
+def digest_of(block: Buffer) -> str:
     """Return the XXH64 of a block of a file."""
-    return xxh64(block, 0).to_bytes(DIGEST_BYTES, "big")
+    return f"{xxh64(block, 0):016x}"

@@ -1,7 +1,17 @@
-"""The place of temporary shards and unpacked blocks: a folder that all workers can access, or a store."""
+"""The place of temporary shards and unpacked blocks: a folder that all workers can access, or a store.
+
+The text of a large compressed file is unpacked by one task into blocks, so that several tasks can encode it:
+
+    <chunk>.<number>.block   the text of shard `number`
+    <chunk>.<number>.json    a `BlockState` once the block is complete, then the record of the shard; the block is
+                             deleted after that
+
+A repeated task skips finished blocks.
+"""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Collection, Container, Iterator
 from contextlib import contextmanager
@@ -12,8 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert.errors import DataLost, naming
+from convert.planning.plan import ShardId
 from convert.shards import shard as shard_format
-from convert.shards.shard import DIGEST_BYTES, ShardFile, ShardSlice, digest_of
+from convert.shards.shard import (
+    DIGEST_DIGITS,
+    ShardFile,
+    ShardRecord,
+    ShardSlice,
+    digest_of,
+    file_name,
+)
 from tokenmill.inputs.buffers import thread_buffer
 from tokenmill.stores import (
     NO_OPTIONS,
@@ -28,6 +46,23 @@ from tokenmill.stores.files import fill_at
 from tokenmill.stores.names import remove_empty_folders, rename
 
 _PUT_BYTES = 8 << 20
+
+
+class BlockState(NamedTuple):
+    """A complete block of unpacked text that is not encoded yet.
+
+    start: offset of its first byte in the unpacked text.
+    size: bytes of text, which the file may continue after.
+    first_line: number of its first line, from 0.
+    is_last: whether the text of the compressed file ends with it.
+    damage: the error that ended the text, or "".
+    """
+
+    start: int
+    size: int
+    first_line: int
+    is_last: bool
+    damage: str
 
 
 class ShardStore(NamedTuple):
@@ -96,7 +131,7 @@ class ShardStore(NamedTuple):
                 file.expect(first, min(stop, size))
                 for start in range(first, stop, block):
                     data = thread_buffer("shard block", min(block, size - start), np.uint8)
-                    digest = digests[start // block * DIGEST_BYTES :][:DIGEST_BYTES]
+                    digest = digests[start // block * DIGEST_DIGITS :][:DIGEST_DIGITS]
                     if fill_at(file, start, data.data) < len(data) or digest_of(data.data) != digest:
                         self.store.delete([name])
                         raise DataLost(f"{path}: checksum mismatch. Run the same command again.")
@@ -104,17 +139,38 @@ class ShardStore(NamedTuple):
         except StoreNotFound:
             raise DataLost(f"{path}: missing. Run the same command again.") from None
 
+    def read_file(self, file: ShardFile) -> Iterator[NDArray[np.uint8]]:
+        """Yield the bytes of a file like `read_slice`."""
+        return self.read_slice(ShardSlice(file, 0, file.size))
+
     def is_intact(self, file: ShardFile, with_content: bool) -> bool:
         """Return whether a file exists with its size and, if asked, its content."""
         if self.size_of(file.name) != file.size:
             return False
         if with_content:
             try:
-                for _ in self.read_slice(ShardSlice(file, 0, file.size)):
+                for _ in self.read_file(file):
                     pass
             except DataLost:
                 return False
         return True
+
+    def block_state(self, shard: ShardId) -> BlockState | ShardRecord | None:
+        """Return the state of a block: complete, encoded, or None."""
+        try:
+            state = json.loads(bytes(self.store.read(file_name(shard, "json"))))
+        except StoreNotFound:
+            return None
+        return BlockState(*state) if isinstance(state, list) else ShardRecord.from_json(state)
+
+    def put_block_state(self, shard: ShardId, state: BlockState | ShardRecord) -> None:
+        """Change the state of a block."""
+        value = state.as_json() if isinstance(state, ShardRecord) else state
+        self.store.put(file_name(shard, "json"), json.dumps(value).encode())
+
+    def is_unpacked(self, shard: ShardId) -> bool:
+        """Return whether a block is complete or encoded."""
+        return self.size_of(file_name(shard, "json")) is not None
 
 
 def shards_at(place: str | Path, options: StorageOptions = NO_OPTIONS) -> ShardStore:

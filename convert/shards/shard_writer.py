@@ -1,9 +1,11 @@
-"""Write a shard while its text is encoded. Memory holds the starts of its documents and a small buffer."""
+"""Writes a shard while its text is encoded, with a small buffer per file."""
 
 from __future__ import annotations
 
-from array import array
+import shutil
+import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -15,17 +17,17 @@ from convert import _core
 from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
 from convert.shards import shard as shard_format
-from convert.shards.intake import ShardIntake
 from convert.shards.shard import (
+    ARRAYS,
     NOT_TRAINED,
-    REST,
-    TRAIN,
+    QUARANTINE,
+    SPLITS,
+    IntakeCounts,
     ShardRecord,
     SourceCounts,
     SplitCounts,
     digest_of,
-    padding_bytes,
-    shard_name,
+    file_name,
 )
 from tokenmill.inputs.buffers import thread_buffer
 
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 FIRST_IDS = 24
-COPIED_BYTES = 4 << 20
 
 
 class ShardWriter:
@@ -42,6 +43,8 @@ class ShardWriter:
     max_token_id: highest ID of the tokenizer; a higher ID raises BrokenInvariant.
     ends: tokens to add around each document that has tokens.
     has_mask: whether bit 31 of an ID marks tokens that are not trained; tokens before a document are not.
+
+    quarantine: the file of bad records.
 
     Splits: 0 is train, 1 is validation. OSErrors name the file.
     """
@@ -54,21 +57,22 @@ class ShardWriter:
         ends: EndTokens = NO_ENDS,
         has_mask: bool = False,
     ) -> None:
-        self._shard, self._max_token_id = shard, max_token_id
+        self._folder, self._shard, self._max_token_id = folder, shard, max_token_id
         self._mask = NOT_TRAINED if has_mask else np.uint32(0)
         self._front = np.array(ends.front_ids, dtype=np.uint32) | self._mask
         self._back = np.array(ends.back_ids, dtype=np.uint32)
-        self._files = [_BlockFile(folder / (shard_name(shard) + suffix)) for suffix in (TRAIN, REST)]
-        self._starts = [array("Q"), array("Q")]
+        self._files = [
+            [BlockFile(folder / file_name(shard, f"{split}.{array}")) for array in ARRAYS] for split in SPLITS
+        ]
+        self.quarantine = BlockFile(folder / file_name(shard, QUARANTINE))
         self._counts = [SplitCounts(), SplitCounts()]
         self._sources: list[SourceCounts] = []  # the counts at the beginning of each source
-        self._long_path = folder / (shard_name(shard) + ".long")
         self._long: IO[bytes] | None = None  # tokens of the unfinished long document
         self._long_counts = SplitCounts()
 
     def close(self) -> None:
         """Close the files."""
-        for file in self._files:
+        for file in (*self._files[0], *self._files[1], self.quarantine):
             file.close()
         self.drop_document()
 
@@ -112,8 +116,8 @@ class ShardWriter:
         held_out = int(np.count_nonzero(validation))
         documents = (len(validation) - held_out, held_out)
         for split, (count, sequences, not_trained, highest) in enumerate(stats):
-            self._files[split].write(words[:count].data)
-            self._starts[split].frombytes(starts[:sequences].tobytes())
+            for file, values in zip(self._files[split], (words[:count], starts[:sequences]), strict=True):
+                file.write(values.data)
             empty = documents[split] - sequences
             self._count(split, SplitCounts(documents[split], empty, sequences, count, highest, not_trained))
             words, starts = words[count:], starts[sequences:]
@@ -122,12 +126,12 @@ class ShardWriter:
         """Add the next tokens of a long document."""
         if not len(tokens):
             return
+        first_flag = 0
         if self._long is None:
-            with naming(self._long_path):
-                self._long = self._long_path.open("x+b")
-            self._append(np.concatenate([self._front, tokens]), first_flag=1)
-        else:
-            self._append(tokens)
+            with naming(self._folder):
+                self._long = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by drop_document
+            tokens, first_flag = np.concatenate([self._front, tokens]), 1
+        self._append(tokens, first_flag)
 
     def end_document(self, split: int) -> None:
         """End the document of the last calls of `extend` and add it to a split. Without such calls it is empty."""
@@ -135,12 +139,12 @@ class ShardWriter:
             self._count(split, SplitCounts(documents=1, empty=1))
             return
         self._append(self._back)
-        self._starts[split].append(self._counts[split].tokens)
+        tokens, starts = self._files[split]
+        starts.write(np.uint64(self._counts[split].tokens).data)
         self._count(split, self._long_counts._replace(documents=1, sequences=1))
-        with naming(self._long_path):
+        with naming(self._folder):
             self._long.seek(0)
-            while data := self._long.read(COPIED_BYTES):
-                self._files[split].write(data)
+        shutil.copyfileobj(self._long, tokens)
         self.drop_document()
 
     def drop_document(self) -> None:
@@ -148,11 +152,10 @@ class ShardWriter:
         if self._long is not None:
             with suppress(OSError):  # a full disk rejects the buffered bytes
                 self._long.close()
-            self._long_path.unlink(missing_ok=True)
         self._long, self._long_counts = None, SplitCounts()
 
-    def finish(self, intake: ShardIntake, is_last: bool, text_bytes: int) -> ShardRecord:
-        """Complete the files and return the record. intake: counts of the shard's text. Others: see `ShardRecord`."""
+    def finish(self, counts: IntakeCounts, is_last: bool, text_bytes: int) -> ShardRecord:
+        """Complete the files and return the record. counts: of the shard's text. Others: see `ShardRecord`."""
         self.begin_source(-1)
         added = np.diff([counts[1:] for counts in self._sources], axis=0).tolist()
         sources = tuple(
@@ -161,17 +164,23 @@ class ShardWriter:
             if any(counts)
         )
         train, validation = self._counts
-        self._files[1].write(bytes(padding_bytes(validation.tokens)))
-        for starts in self._starts:
-            self._files[1].write(starts)
-        digests = self._files[0].complete(), self._files[1].complete()
-        if train.sequences:
-            count = min(FIRST_IDS, self._starts[0][1] if train.sequences > 1 else train.tokens)
-            with naming(self._files[0].path), self._files[0].path.open("rb") as file:
-                first = np.frombuffer(file.read(4 * count), np.uint32)
-            intake.first_ids = ((first & ~self._mask) >> np.uint32(1)).tolist()
-        counts = intake.counts()
-        return ShardRecord(self._shard, train, validation, digests, sources, counts, is_last, text_bytes)
+        digests = tuple(tuple(file.complete() for file in files) for files in self._files)
+        quarantine = (self.quarantine.size, self.quarantine.complete())
+        counts = replace(counts, first_ids=self._first_ids())
+        return ShardRecord(
+            self._shard, train, validation, digests, sources, counts, is_last, text_bytes, quarantine
+        )
+
+    def _first_ids(self) -> tuple[int, ...]:
+        """Return the first IDs of the first sequence of train."""
+        tokens = self._files[0][0]
+        if not tokens.size:
+            return ()
+        with naming(tokens.path), tokens.path.open("rb") as file:
+            words = np.frombuffer(file.read(4 * FIRST_IDS), np.uint32)
+        starts = np.flatnonzero(words & np.uint32(1))
+        first = words[: starts[1] if len(starts) > 1 else None] & ~self._mask
+        return tuple((first >> np.uint32(1)).tolist())
 
     def _append(self, tokens: NDArray[np.uint32], first_flag: int = 0) -> None:
         """Append tokens of a long document."""
@@ -179,7 +188,7 @@ class ShardWriter:
         ids, marks = tokens & ~self._mask, tokens & self._mask
         words = ids << np.uint32(1) | marks
         words[:1] |= np.uint32(first_flag)
-        with naming(self._long_path):
+        with naming(self._folder):
             self._long.write(words.data)
         highest, not_trained = int(ids.max(initial=0)), int(np.count_nonzero(marks))
         more = SplitCounts(tokens=len(ids), max_token_id=highest, not_trained=not_trained)
@@ -193,19 +202,25 @@ class ShardWriter:
         self._counts[split] = self._counts[split].plus(more)
 
 
-class _BlockFile:
-    """Writes a file in blocks of BLOCK_BYTES, and computes the digest of each block while it is in the CPU cache."""
+class BlockFile:
+    """Writes a file in blocks of BLOCK_BYTES, and computes the digest of each block while it is in the CPU cache.
+
+    A file without bytes is not made.
+
+    size: bytes written.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = path.open("xb")
+        self.path, self.size = path, 0
+        self._file: IO[bytes] | None = None
         self._block = memoryview(bytearray(shard_format.BLOCK_BYTES))
         self._filled = 0
-        self._digests = bytearray()
+        self._digests: list[str] = []
 
     def write(self, data: Buffer) -> None:
         """Append bytes."""
         remaining = memoryview(data).cast("B")
+        self.size += len(remaining)
         while len(remaining):
             part = remaining[: len(self._block) - self._filled]
             self._block[self._filled : self._filled + len(part)] = part
@@ -214,23 +229,24 @@ class _BlockFile:
             if self._filled == len(self._block):
                 self._flush()
 
-    def complete(self) -> bytes:
-        """Close the file and return the digests of its blocks. An empty file is removed."""
+    def complete(self) -> str:
+        """Close the file and return the digests of its blocks."""
         if self._filled:
             self._flush()
         with naming(self.path):
-            self._file.close()
-            if not self._digests:
-                self.path.unlink()
-        return bytes(self._digests)
+            if self._file is not None:
+                self._file.close()
+        return "".join(self._digests)
 
     def close(self) -> None:
         """Close the file, complete or not."""
         with suppress(OSError):  # a full disk rejects the buffered bytes
-            self._file.close()
+            if self._file is not None:
+                self._file.close()
 
     def _flush(self) -> None:
         block, self._filled = self._block[: self._filled], 0
-        self._digests += digest_of(block)
+        self._digests.append(digest_of(block))
         with naming(self.path):
+            self._file = self._file or self.path.open("xb")
             self._file.write(block)

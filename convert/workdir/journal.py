@@ -20,17 +20,15 @@ import json
 import os
 import re
 import time
-import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from convert.errors import Refused, naming
 from convert.planning.plan import ShardId
+from convert.shards.merge import MergeTask, WrittenFiles
 from convert.shards.shard import ShardRecord
-from convert.shards.write_units import MergeTask
-from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.files import write_all
 from tokenmill.inputs import _core
 from tokenmill.stores import AlreadyThere, Entry, Store, StoreNotFound
@@ -47,8 +45,7 @@ _OBJECT_NAME = re.compile(r"journal/(?:(\d+)\.)?(\d{8})")
 
 def merge_entry(task: MergeTask, files: Iterable[WrittenFiles]) -> dict[str, Any]:
     """Return the entry of a finished merge task."""
-    own_files = [own.as_json() for own in files]
-    return {"task": task.name, "items": task.item_count, "files": own_files, "boot": boot_id()}
+    return {"task": task.name, "items": task.item_count, "files": [*files], "boot": boot_id()}
 
 
 def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
@@ -56,51 +53,31 @@ def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
     return {"task": f"threshold-{documents}", "threshold": threshold}
 
 
-class Recorded:
+class Recorded(NamedTuple):
     """The entries of the journals of an unfinished run. The data that they describe may be missing or damaged.
 
-    Lines stay compressed in memory: about 1 kB for a shard of 32 MiB of text.
-
-    shards: the recorded shards, in the order in which they were finished.
+    shards: in the order in which they were finished. tasks: the entries of other finished tasks, by name.
     """
 
-    def __init__(self, entries: Iterable[tuple[dict[str, Any], bytes]]) -> None:
-        self.shards: dict[ShardId, bytes] = {}
-        self._tasks: dict[str, bytes] = {}
-        for entry, text in entries:
-            if "task" in entry:
-                self._tasks[entry["task"]] = zlib.compress(text, 1)
-            else:
-                shard = ShardId(*entry["id"])
-                self.shards.pop(shard, None)
-                self.shards[shard] = zlib.compress(text, 1)
-
-    def shard(self, shard: ShardId) -> ShardRecord | None:
-        """Return the record of a shard, or None if it was not finished."""
-        text = self.shards.get(shard)
-        return None if text is None else ShardRecord.from_json(json.loads(zlib.decompress(text)))
+    shards: dict[ShardId, ShardRecord]
+    tasks: dict[str, dict[str, Any]]
 
     def files(self, task: MergeTask) -> list[WrittenFiles] | None:
         """Return the files that a merge task has written, or None if it was not finished."""
-        entry = self._entry(task.name)
+        entry = self.tasks.get(task.name, {})
         if entry.get("items") != task.item_count:
             return None
-        return [WrittenFiles.from_json(files) for files in entry["files"]]
+        return [WrittenFiles(*files) for files in entry["files"]]
 
     def is_in_memory(self, task: MergeTask) -> bool:
         """Whether the machine has not started again since a task wrote its files, so the system still has all bytes."""
         boot = boot_id()
-        return boot is not None and self._entry(task.name).get("boot") == boot
+        return boot is not None and self.tasks.get(task.name, {}).get("boot") == boot
 
     def threshold(self, documents: int) -> int | None:
         """Return the threshold that was recorded for this number of documents, or None."""
-        threshold: int | None = self._entry(f"threshold-{documents}").get("threshold")
+        threshold: int | None = self.tasks.get(f"threshold-{documents}", {}).get("threshold")
         return threshold
-
-    def _entry(self, task: str) -> dict[str, Any]:
-        text = self._tasks.get(task)
-        entry: dict[str, Any] = {} if text is None else json.loads(zlib.decompress(text))
-        return entry
 
 
 class Journal:
@@ -123,11 +100,19 @@ class Journal:
         run: its number, in hexadecimal. is_new: whether it has no lines yet.
         """
         self._seed = int(run, 16)
-        self.holds_work = not is_new and any(_is_work(entry) for entry, _ in self._entries())
+        self.holds_work = not is_new and any(map(_is_work, self._entries()))
 
     def recorded(self) -> Recorded:
         """Read all journals, first the ones of tasks."""
-        return Recorded(self._entries())
+        recorded = Recorded({}, {})
+        for entry in self._entries():
+            if "task" in entry:
+                recorded.tasks[entry["task"]] = entry
+            else:
+                record = ShardRecord.from_json(entry)
+                recorded.shards.pop(record.id, None)
+                recorded.shards[record.id] = record
+        return recorded
 
     def append(self, entries: Iterable[dict[str, Any]]) -> None:
         """Append entries in one write."""
@@ -147,11 +132,11 @@ class Journal:
         """Raise Refused if another run has taken over; return the key of an object that proves it, "" in a folder."""
         return ""
 
-    def _entries(self) -> Iterator[tuple[dict[str, Any], bytes]]:
+    def _entries(self) -> Iterator[dict[str, Any]]:
         for line in self._lines():
             digits, text = line[:_DIGITS], line[_DIGITS + 1 :].rstrip(b"\n")
             if digits == b"%0*x" % (_DIGITS, _core.xxh64(text, self._seed)):
-                yield json.loads(text), text
+                yield json.loads(text)
 
     def _write(self, lines: bytearray) -> None:
         path = self._folder / (FOLDER if self.task is None else f"{FOLDER}.{self.task}")

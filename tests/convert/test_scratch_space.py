@@ -29,7 +29,7 @@ def test_merged_tokens_stayed_on_the_disk_until_their_starts_were_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("convert.shards.write_units.MERGE_TOKENS", (64, 64))
+    monkeypatch.setattr("convert.shards.merge.MERGE_ITEMS", 64)
     Path("in.txt").write_text("<|endoftext|>".join(["to be or not to be " * 20] * 100))
     bpe.train(["in.txt"], 258, ["<|endoftext|>"], threads=1).save("tok.json")
     options = ConvertOptions(

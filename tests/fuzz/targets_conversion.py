@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "convert" / "contract"))
 from runs import sample_text, tokenizer_bytes, tree
 
-import convert.shards.merge_task
+import convert.driver.schedule
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.errors import BadInput
-from convert.shards.merge_task import merge
+from convert.shards.merge import merge
 from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.errors import TokenmillError
 
@@ -60,7 +60,7 @@ def sound(stage: int, attempt: int) -> dict[str, bytes]:
         return merge(*task)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convert.shards.merge_task, "merge", merge_a_few)
+        patch.setattr(convert.driver.schedule, "merge", merge_a_few)
         with pytest.raises(BadInput):
             run_conversion(options(left), InlineEngine())
     return tree(left.with_name(f"{left.name}.partial"))

@@ -24,7 +24,7 @@ from typing import Any
 import convert.driver.conversion
 from convert.__main__ import flush_and_leave, main
 from convert.planning.plan import Plan
-from convert.shards import shard_store, write_units
+from convert.shards import merge, shard_store
 from convert.workdir import journal
 from tokenmill.engines import stop_signals
 from tokenmill.stores import lease
@@ -107,7 +107,7 @@ def _set(settings: dict[str, Any]) -> None:
     if settings.get("planted"):
         PLANTED[settings["planted"]]()
     if settings["run_tokens"]:
-        write_units.MERGE_TOKENS = (settings["run_tokens"],) * 2
+        merge.MERGE_ITEMS = settings["run_tokens"]
     if seconds := settings.get("lease_seconds"):
         lease.TAKEN_OVER_SECONDS, lease.RENEWAL_SECONDS, lease.WATCHED_SECONDS = (
             seconds,

@@ -80,7 +80,7 @@ DAMAGE = (BadInput, InvalidText)  # raised for a damaged file
 
 
 class UnpackedBlock(NamedTuple):
-    """Whole records of a compressed source that were unpacked to a separate file (unpack.py).
+    """Whole records of a compressed source that were unpacked to a separate file.
 
     start: offset of the block in the decompressed source. size: bytes in `file`.
     """

@@ -25,8 +25,7 @@ _SMALL: dict[str, list[Any]] = {
     "convert.encode.document_encoder.LONG_DOCUMENT_BYTES": [0, 40],
     "convert.encode.document_encoder.PIECE_BYTES": [1, 7, 50],
     "convert.shards.shard.BLOCK_BYTES": [32, 104],
-    "convert.shards.shard_writer.COPIED_BYTES": [16, 64],
-    "convert.shards.write_units.MERGE_TOKENS": [(8, 8), (64, 64)],  # several merge tasks per split
+    "convert.shards.merge.MERGE_ITEMS": [8, 64],  # several merge tasks per split
 }
 EVERY: Mapping[str, Any] = {name: values[-1] for name, values in _SMALL.items()}
 

@@ -177,7 +177,9 @@ def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: 
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("name", ["dataset/tokenizer.json", "dataset/*/encoded_tokens/0", "shards/*/*.rest"])
+@pytest.mark.parametrize(
+    "name", ["dataset/tokenizer.json", "dataset/*/encoded_tokens/0", "shards/*/*.starts"]
+)
 def test_a_folder_with_the_name_of_a_file_is_replaced(name: str) -> None:
     Path("in.txt").write_bytes(sample_text(60))
     options: dict[str, Any] = {"inputs": ["in.txt"], "text_chunk_bytes": 500, "chunk_tokens": 8}

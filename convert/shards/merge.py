@@ -1,7 +1,12 @@
-"""The tasks of merging: shards become files of the dataset, and a resumed run checks both."""
+"""Merging: parts of arrays as slices of shards, which tasks write as files of the dataset.
+
+The driver handles millions of files. The journal, the ledger and the results of tasks hold a few bytes for each; only
+the manifest and the final verification need an object per file.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,10 +17,8 @@ from numpy.typing import NDArray
 
 from convert.errors import naming
 from convert.planning.plan import ShardId
-from convert.shards.shard import NOT_TRAINED, ShardFile
+from convert.shards.shard import ITEM_BYTES, NOT_TRAINED, ShardFile, ShardRecord, ShardSlice
 from convert.shards.shard_store import ShardStore
-from convert.shards.write_units import MergeTask
-from convert.shards.written_files import WrittenFiles
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
 from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens
@@ -27,8 +30,111 @@ from tokenmill.stores.durability import sync
 if TYPE_CHECKING:
     from convert.encode.job import Job
 
+MERGE_ITEMS = 4 << 20  # of a task: fewer cost more per task than they save, more give too few tasks
 SAMPLED_SHARE = 16  # one file in so many is read back
 Files = list[FileRecord]
+
+
+class WrittenFiles(NamedTuple):
+    """Files `first`, `first + 1`, ... of an array. prefix: of their paths. packed: _FILE of each, in base 64."""
+
+    prefix: str
+    first: int
+    packed: str
+
+    @classmethod
+    def pack(cls, files: Sequence[FileRecord]) -> WrittenFiles:
+        """Pack consecutive files of one array, at least one."""
+        path = files[0].path
+        prefix = path.rstrip("0123456789")
+        rows = np.array([(record.bytes, int(record.digest, 16)) for record in files], _FILE)
+        return cls(prefix, int(path[len(prefix) :]), base64.b64encode(rows.tobytes()).decode())
+
+    def records(self) -> Iterator[FileRecord]:
+        """Yield the record of each file."""
+        rows = np.frombuffer(base64.b64decode(self.packed), _FILE).tolist()
+        for number, (size, digest) in enumerate(rows, self.first):
+            yield FileRecord(f"{self.prefix}{number}", size, f"{digest:016x}")
+
+
+_FILE = np.dtype([("bytes", "<u8"), ("digest", "<u8")])
+
+
+class MergeTask(NamedTuple):
+    """Items [first, first + item_count) of an array of a split, in whole write units except at the end of the array.
+
+    array: tokens or starts.
+    slices: their contents end to end are the items.
+    closing: the last start of the array, which is the number of tokens, or None.
+    """
+
+    split: str
+    array: str
+    first: int
+    slices: tuple[ShardSlice, ...]
+    closing: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What identifies the task among all tasks of a dataset: merge-train-tokens-0."""
+        return f"merge-{self.split}-{self.array}-{self.first}"
+
+    def describe(self) -> str:
+        """Return the name for errors and progress."""
+        return f"{self.split} {self.array} from {self.first}"
+
+    @property
+    def item_count(self) -> int:
+        """The number of items, including the closing start."""
+        sliced = sum(own.stop - own.start for own in self.slices)
+        return sliced // ITEM_BYTES[self.array] + (self.closing is not None)
+
+    @property
+    def raw_bytes(self) -> int:
+        """The bytes of the items before compression, for progress."""
+        return self.item_count * ITEM_BYTES[self.array]
+
+
+class MergePlanner:
+    """Turns the shards of a dataset, in order, into the merge tasks of one array of a split.
+
+    unit: items per file.
+    """
+
+    def __init__(self, split: str, array: str, unit: int) -> None:
+        self.split, self.array = split, array
+        self._task_items = max(1, MERGE_ITEMS // unit) * unit
+        self._first = 0  # of the next task
+        self._slices: list[ShardSlice] = []
+        self._items = 0  # in the slices
+
+    def add(self, record: ShardRecord, tokens_before: int) -> Iterator[MergeTask]:
+        """Add the next shard and yield the tasks that are complete. tokens_before: tokens of the split before it."""
+        counts = record.split(self.split)
+        count, added = (counts.tokens, 0) if self.array == "tokens" else (counts.sequences, tokens_before)
+        start = 0
+        while start < count:
+            stop = min(count, start + self._task_items - self._items)
+            item = ITEM_BYTES[self.array]
+            file = record.file(self.split, self.array)
+            self._slices.append(ShardSlice(file, start * item, stop * item, added))
+            self._items += stop - start
+            start = stop
+            if self._items == self._task_items:
+                yield self._task()
+
+    def end(self, tokens: int) -> Iterator[MergeTask]:
+        """Yield the last task, if there is one. tokens: of the split."""
+        if self.array == "starts":
+            yield self._task(tokens)
+        elif self._items:
+            yield self._task()
+
+    def _task(self, closing: int | None = None) -> MergeTask:
+        task = MergeTask(self.split, self.array, self._first, tuple(self._slices), closing)
+        self._first += self._items
+        self._slices, self._items = [], 0
+        return task
 
 
 def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFiles]:
