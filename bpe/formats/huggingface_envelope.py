@@ -137,7 +137,7 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
     """Read the components of a document. Errors name the JSON path."""
     as_text = TextRules.of_text(text_rules)
     ignore_merges = root["model"].get("ignore_merges", False)
-    added = _added_tokens(root.get("added_tokens") or [], model, ignore_merges, as_text)
+    added = _added_tokens(root.get("added_tokens"), model, ignore_merges, as_text)
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"), as_text)
     check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
@@ -209,7 +209,7 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
     """Return the added tokens in file order, with the IDs that Hugging Face tokenizers gives them."""
     tokens: dict[str, AddedToken] = {}
     next_id = len(model)
-    for index, item in enumerate(expect_list(value, "added_tokens")):
+    for index, item in enumerate([] if value is None else expect_list(value, "added_tokens")):
         where = f"added_tokens[{index}]"
         special = isinstance(item, dict) and item.get("special") is True
         flags = read_fields(item, where, {**_ADDED_TOKEN, "normalized": (FLAG, not special)})

@@ -17,6 +17,7 @@ from bpe.formats.json_input import (
     expect_object,
     expect_text,
     flat_sequence,
+    list_of,
     one_of,
     optional,
     read_fields,
@@ -48,6 +49,11 @@ _COMPONENTS: Final[dict[str, Fields]] = {
     "ByteLevel": {"add_prefix_space": _ON, "trim_offsets": _ON, "use_regex": _ON},
     "RobertaProcessing": {**_AROUND, "trim_offsets": _ON, "add_prefix_space": _ON},
     "BertProcessing": _AROUND,
+}
+_SPECIAL_TOKEN: Final[Fields] = {
+    "id": (expect_text, None),
+    "ids": (list_of(partial(expect_integer, most=MAX_ID)), None),
+    "tokens": (list_of(expect_text), None),
 }
 _TRUNCATION: Final[Fields] = {
     "direction": (_direction, "Right"),
@@ -112,16 +118,11 @@ def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]
         raise must_be(f"{path}.special_tokens", "an object", named)
     for text, token in named.items():
         where = f"{path}.special_tokens[{shown(text)}]"
-        ids = token.get("ids") if isinstance(token, dict) else None
+        ids, tokens = (read_fields(token, where, _SPECIAL_TOKEN)[name] for name in ("ids", "tokens"))
         if text in special_tokens and ids != [special_tokens[text]]:
             raise must_be(f"{where}.ids", f"[{special_tokens[text]}]", ids)
-        expect_object(token, where, {"id", "ids", "tokens"})
-        for index, id_ in enumerate(expect_list(ids, f"{where}.ids")):
-            expect_integer(id_, f"{where}.ids[{index}]", most=MAX_ID)
-        if len(expect_list(token.get("tokens"), f"{where}.tokens")) != len(token["ids"]):
-            raise BadTokenizer(
-                f"{where}: must have as many tokens as IDs (got {len(token['tokens'])} and {len(token['ids'])})"
-            )
+        if len(tokens) != len(ids):
+            raise BadTokenizer(f"{where}: must have as many tokens as IDs (got {len(tokens)} and {len(ids)})")
     return {
         "single": _pieces(item.get("single"), f"{path}.single", named),
         "pair": _pieces(item.get("pair"), f"{path}.pair", named),

@@ -176,6 +176,13 @@ def optional(read: Reader) -> Reader:
     return lambda value, path: None if value is None else read(value, path)
 
 
+def list_of(read: Reader) -> Reader:
+    """Return the reader of a list of such values."""
+    return lambda value, path: [
+        read(each, f"{path}[{index}]") for index, each in enumerate(expect_list(value, path))
+    ]
+
+
 def flat_sequence(value: Any, path: str, key: str) -> list[tuple[dict[str, Any], str]]:
     """Return the components with their JSON paths, of a component, of a Sequence with nested ones, or of null."""
     if value is None:
