@@ -40,8 +40,8 @@ NATIVE_TESTS = {
         "bpe/test_components"
     ),
     "bpe/native/vocabulary": (
-        "bpe/test_vocabulary bpe/test_entry_files bpe/test_text_vocabulary bpe/test_encoder_core "
-        "bpe/test_formats_huggingface bpe/test_formats_tiktoken bpe/test_walk_characters "
+        "bpe/test_vocabulary bpe/test_formats bpe/test_text_vocabulary bpe/test_encoder_core "
+        "bpe/test_tokenizer_json bpe/test_walk_characters "
         "bpe/test_tokenizer"
     ),
     "native/text": (
@@ -58,7 +58,7 @@ NATIVE_TESTS = {
     ),
     "bpe/native/bindings": (
         "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer "
-        "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_entry_files bpe/test_ids_file"
+        "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_formats bpe/test_ids_file"
     ),
     "tokenmill/inputs/native": ("inputs/test_json_lines inputs/test_sources"),
     "convert/native": ("convert/contract/test_naive"),
