@@ -59,3 +59,17 @@ def test_decoders_may_be_nested_as_deep_as_json(tmp_path: Path) -> None:
         decoder = {"type": "Sequence", "decoders": [decoder]}
     (tmp_path / "t.json").write_text(json.dumps({"model": {"vocab": {"<0x0A>": 0}}, "decoder": decoder}))
     assert load_entries(tmp_path / "t.json") == {0: b"\n"}
+
+
+def test_entries_of_every_byte(tmp_path: Path) -> None:
+    """All 256 single-byte entries in the printable alphabet, written here independently: 33 is U+0121."""
+    printable_bytes = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    chars = {byte: chr(byte) for byte in printable_bytes}
+    for byte in range(256):
+        chars.setdefault(byte, chr(256 + len([b for b in range(byte) if b not in printable_bytes])))
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"model": {"vocab": {chars[byte]: byte for byte in range(256)}}}))
+    assert load_entries(path) == {byte: bytes([byte]) for byte in range(256)}
+    assert decode([0xD0, 0x96, 0xFF, 300], load_entries(path)) == "Ж\ufffd<300>"
+    with pytest.raises(DatasetError):
+        load_entries(tmp_path / "nothing")

@@ -44,14 +44,6 @@ def test_labels_are_unshifted(ignore: bool, lengths: Any, labels: Any, targets: 
     assert batch.ids.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]  # the batch itself is unchanged
 
 
-def test_other_names() -> None:
-    batch = a_batch()
-    made = Fields(("is_seq_start", "segment_ids", "positions", "position_ids")).make(batch, np.int64)
-    assert made["is_seq_start"].dtype == np.bool_
-    assert made["segment_ids"].tolist() == [[1, 1, 2, 2], [1, 2, 2, 2]]
-    assert made["positions"].tolist() == made["position_ids"].tolist() == [[0, 1, 0, 1], [0, 0, 1, 2]]
-
-
 def test_only_named_fields_are_made() -> None:
     batch = a_batch()
     for name in NAMES:

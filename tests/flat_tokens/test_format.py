@@ -47,17 +47,6 @@ def test_a_star_import_replaced_the_built_in_open() -> None:
         assert callable(names[package].open)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "ids", [[0], [2**31 - 1], [0, 1], list(range(255)), list(range(256)), list(range(257))], ids=str
-)
-def test_ids_come_back(ids: list[int]) -> None:
-    encoded, starts, max_token_id = flat_format.from_sequences([ids])
-    assert flat_format.decode_ids(encoded).tolist() == ids
-    assert flat_format.decode_start_flags(encoded).tolist() == [True] + [False] * (len(ids) - 1)
-    assert starts.tolist() == [0, len(ids)]
-    assert max_token_id == max(ids)
-
-
 def test_rows_include_the_preceding_token() -> None:
     encoded = np.array([[4, 6, 9], [8, 10, 12]], dtype=np.uint32)
     inputs, targets = flat_format.inputs_and_targets(encoded, before=np.array([14, 9]))

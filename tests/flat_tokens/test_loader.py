@@ -46,27 +46,6 @@ def test_epochs_and_seeds_differ(make_dataset: Any, random_sequences: Any) -> No
     assert plain.rows_of(len(plain)).tolist() == list(range(8))
 
 
-def test_segment_ids_and_positions(make_dataset: Any) -> None:
-    train = flat_tokens.open(make_dataset([[1, 2], [3, 4, 5], [6, 7, 8]])).train
-    batch = Loader(train, 4, 2, shuffle=False).batch(0)
-    assert batch.inputs.tolist() == [[0, 1, 0, 3], [4, 0, 6, 7]]
-    assert batch.targets.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
-    assert batch.is_seq_start.tolist() == [[True, False, True, False], [False, True, False, False]]
-    assert batch.segment_ids.tolist() == [[1, 1, 2, 2], [1, 2, 2, 2]]
-    assert batch.positions.tolist() == [[0, 1, 0, 1], [0, 0, 1, 2]]
-    assert not batch.is_padding.any()
-    assert [array.shape for array in batch] == [(2, 4)] * 5
-    assert "2 rows of 4" in repr(batch)
-
-
-def test_packed_losses(make_dataset: Any, random_sequences: Any) -> None:
-    train = split(make_dataset, random_sequences)
-    losses = Loader(train, 7, 4).losses()
-    assert losses.tokens_in_tail == train.token_count % 7
-    assert losses.rows_left_out == train.token_count // 7 % 4
-    assert losses.padding == losses.tokens_truncated == 0
-
-
 @pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])
 def test_dtypes(make_dataset: Any, dtype: str) -> None:
     train = flat_tokens.open(make_dataset([[1, 65535], [3]])).train
@@ -87,44 +66,6 @@ def test_a_returned_batch_never_changes(make_dataset: Any, random_sequences: Any
         assert np.array_equal(inputs, again.inputs)
         assert np.array_equal(targets, again.targets[:1])
         assert np.array_equal(is_seq_start, again.is_seq_start)
-
-
-@pytest.mark.parametrize(
-    ("changes", "argument"),
-    [
-        ({"seq_len": 0}, "seq_len"),
-        ({"seq_len": 0, "packed": False}, "seq_len"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"batch_size": 10**6}, "batch_size"),
-        ({"seed": -1}, "seed"),
-        ({"streams": 3}, "streams"),
-        ({"batch_size": [(0, 4), (2, 8)]}, "batch_size"),
-        ({"rank": 0, "world_size": 3}, "world_size"),
-        ({"dtype": "float32"}, "dtype"),
-        ({"packed": False, "long_sequences": "drop"}, "long_sequences"),
-        ({"padding_id": 99}, "padding_id"),
-        ({"block_tokens": 0}, "block_tokens"),
-        ({"shuffle_blocks": 0}, "shuffle_blocks"),
-    ],
-)
-def test_errors(make_dataset: Any, random_sequences: Any, changes: dict[str, Any], argument: str) -> None:
-    train = split(make_dataset, random_sequences)
-    with pytest.raises(ArgumentError, match=f"^{argument}: "):
-        Loader(train, **{"seq_len": 5, "batch_size": 4, **changes})
-    loader = Loader(train, 5, 4)
-    for call in (lambda: loader.batch(-1), lambda: loader.from_step(-1), lambda: loader.rows_of(-1)):
-        with pytest.raises(ArgumentError, match="step"):
-            call()
-    with pytest.raises(ArgumentError, match="stop"):
-        loader.from_step(3, 2)
-
-
-def test_a_block_of_everything(make_dataset: Any, random_sequences: Any) -> None:
-    train = split(make_dataset, random_sequences)
-    few, many = (Loader(train, 5, 4, 1, block_tokens=tokens) for tokens in (train.token_count, 2**70))
-    assert few.rows_of(3).shape == many.rows_of(3).shape
-    rows = np.concatenate([many.rows_of(step) for step in range(len(many))])
-    assert len(set(rows.tolist())) == len(rows)
 
 
 @pytest.mark.parametrize("prefetch", [True, False])
@@ -183,30 +124,6 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
     file.write_bytes(payload[:-1])
     with pytest.raises(DatasetError, match="encoded_tokens/0"):
         Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1).batch(3)
-
-
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
-        ("seq_len", 2.5),
-        ("batch_size", "4"),
-        ("seed", None),
-        ("streams", 1.0),
-        ("shuffle_blocks", 1.5),
-        ("dtype", "bogus"),
-    ],
-)
-def test_arguments_of_another_kind(
-    make_dataset: Any, random_sequences: Any, argument: str, value: Any
-) -> None:
-    train = split(make_dataset, random_sequences)
-    with pytest.raises(ArgumentError, match=f"^{argument}: .*{value!r}"):
-        Loader(train, **{"seq_len": 4, "batch_size": 4, argument: value})
-    loader = Loader(train, np.int8(8), np.uint8(4), np.uint64(5))
-    assert np.array_equal(loader.batch(np.int8(3)).targets, Loader(train, 8, 4, 5).batch(3).targets)
-    for step in (1.5, "1", None):
-        with pytest.raises(ArgumentError, match=f"step.*{step!r}"):
-            loader.batch(step)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])

@@ -17,7 +17,6 @@ from small_datasets import EXAMPLE, write_dataset
 import flat_tokens
 from flat_tokens.__main__ import main
 from flat_tokens.errors import DatasetError
-from flat_tokens.storage import entries
 from flat_tokens.storage.layout import ArrayLayout
 
 ROOT = Path(__file__).parents[2]
@@ -128,73 +127,31 @@ def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("error", "code", "line"),
     [
-        ([], 2, "required"),
-        (["info"], 2, "DATASET"),
-        (["frob", "d"], 2, "'frob'"),
-        (["head", "-n", "0", "d"], 2, "from 1 to 2147483647 (got '0')"),
-        (["head", "-n", "9" * 20, "d"], 2, "from 1 to 2147483647 "),
-        (["verify", "--workers", "abc", "d"], 2, "from 1 to 4096 (got 'abc')"),
-        (["head", "--split", "test", "d"], 2, "must be one of train, validation"),
-        (["info", "nothing\x1b[2J"], 2, "tokenmill: error: nothing\\x1b[2J: "),
-        (["verify", "nothing"], 2, "tokenmill: error: nothing: "),
-        (["verify", "DATASET/manifest.json"], 3, "manifest.json: "),
-        (
-            ["export", "DATASET", "--to", "npy", "-o", "s3://b/ids"],
-            2,
-            "(got 's3://b/ids')",
-        ),
-        (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer: "),
-        (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "manifest.json: "),
+        (OSError(5, "Input/output error", "a\nb"), 4, r"a\\nb: .*"),
+        (MemoryError(), 5, "out of memory.*--workers 1.*"),
+        (KeyboardInterrupt(), 130, "interrupted"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=repr,
 )
-def test_usage_errors(
-    make_dataset: Any, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+def test_errors_of_the_machine(
+    error: BaseException,
+    code: int,
+    line: str,
+    make_dataset: Any,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    root = make_dataset()
-    arguments = [argument.replace("DATASET", str(root)) for argument in arguments]
-    try:
-        returned: Any = main(arguments)
-    except SystemExit as stopped:  # raised by argparse
-        returned = stopped.code
-    assert returned == code
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert message in err
-    assert err.startswith("tokenmill: error: ")
-    assert err.count("\n") == 1, "the usage stood above the error"
-
-
-def test_environment_failures(
-    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = make_dataset()
-
     def broken(*arguments: Any, **options: Any) -> Any:
-        raise OSError(5, "Input/output error", "a\nb")
+        raise error
 
     monkeypatch.setattr("flat_tokens.opening.open", broken)
-    assert main(["info", str(root)]) == 4
-    line = capsys.readouterr().err
-    assert line.startswith("tokenmill: error: a\\nb: ")
-    assert line.count("\n") == 1
-    assert main(["info", "--debug", str(root)]) == 4
-    printed = capsys.readouterr().err
-    assert printed.startswith("Traceback")
-    assert printed.splitlines()[-1].endswith(line.removeprefix("tokenmill: error: ").rstrip())
-
-
-def test_lost_memory(
-    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*arguments: Any, **options: Any) -> Any:
-        raise MemoryError
-
-    monkeypatch.setattr("flat_tokens.commands.verify_dataset", broken)
-    assert main(["verify", "--workers", "1", str(make_dataset())]) == 5
-    assert re.fullmatch("tokenmill: error: out of memory.*--workers 1.*\n", capsys.readouterr().err)
+    assert main(["info", str(make_dataset())]) == code
+    assert re.fullmatch(f"tokenmill: error: {line}\n", capsys.readouterr().err)
+    if code == 4:
+        assert main(["info", "--debug", str(make_dataset())]) == 4
+        assert capsys.readouterr().err.startswith("Traceback")
 
 
 def test_a_closed_pipe_is_quiet(make_dataset: Any) -> None:
@@ -209,47 +166,23 @@ def test_a_closed_pipe_is_quiet(make_dataset: Any) -> None:
         assert process.wait() == 128 + signal.SIGPIPE
 
 
-def test_full_stdout_is_reported(make_dataset: Any) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("/dev/full is missing")
-    with open("/dev/full", "wb") as full:  # noqa: PTH123
-        result = subprocess.run(
-            [sys.executable, "-m", "flat_tokens", "info", str(make_dataset())],
-            cwd=ROOT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert b"Traceback" not in result.stderr
-    assert result.returncode == 4
-    assert os.strerror(28).encode() in result.stderr
-
-
-def test_a_full_stderr_keeps_the_exit_code(make_dataset: Any) -> None:
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is missing")
+def test_full_streams_keep_the_exit_code(make_dataset: Any) -> None:
     """The exit code was 1 for every error."""
     root = make_dataset()
-    for words, code in (
-        (["info", "nothing"], 2),
-        (["info", "--nix"], 2),
-        (["verify", str(root / "train")], 3),
-    ):
-        with Path("/dev/full").open("w") as full:
-            done = subprocess.run([sys.executable, "-m", "flat_tokens", *words], stderr=full, check=False)
-        assert done.returncode == code, words
 
+    def done(words: str, stream: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "flat_tokens", *words.split()]
+        with Path("/dev/full").open("wb") as full:
+            given: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
+            return subprocess.run(command, cwd=ROOT, check=False, **given)
 
-def test_entries_of_every_byte(tmp_path: Path) -> None:
-    """All 256 single-byte entries in the printable alphabet, written here independently: 33 is U+0121."""
-    printable_bytes = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    chars = {byte: chr(byte) for byte in printable_bytes}
-    for byte in range(256):
-        chars.setdefault(byte, chr(256 + len([b for b in range(byte) if b not in printable_bytes])))
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({"model": {"vocab": {chars[byte]: byte for byte in range(256)}}}))
-    assert entries.load_entries(path) == {byte: bytes([byte]) for byte in range(256)}
-    assert entries.decode([0xD0, 0x96, 0xFF, 300], entries.load_entries(path)) == "Ж\ufffd<300>"
-    with pytest.raises(DatasetError):
-        entries.load_entries(tmp_path / "nothing")
+    for words, code in (("info nothing", 2), ("info --nix", 2), (f"verify {root}/train", 3)):
+        assert done(words, "stderr").returncode == code, words
+    full_stdout = done(f"info {root}", "stdout")
+    assert full_stdout.returncode == 4
+    assert os.strerror(28).encode() in full_stdout.stderr
+    assert b"Traceback" not in full_stdout.stderr
 
 
 @pytest.mark.parametrize("command", ["info", "verify --workers 1", "head"])
@@ -275,17 +208,6 @@ def test_a_terminal_sees_a_bar(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(["verify", "--workers", "1", str(make_dataset())]) == 0
     assert "verify: 100%" in capsys.readouterr().err
-
-
-def test_an_interruption_was_silent(
-    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("flat_tokens.opening.open", interrupted)
-    assert main(["info", str(make_dataset())]) == 130
-    assert capsys.readouterr().err == "tokenmill: error: interrupted\n"
 
 
 POOL = """

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +20,7 @@ from flat_tokens.masks import MaskElements
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.views import all_trained, concat, selected
-from tokenmill.stores import open_store
+from flat_tokens.views import all_trained
 
 Bits = npt.NDArray[np.bool_]
 LAYOUTS = {
@@ -72,61 +67,6 @@ def check(batch: Batch, bits: Bits) -> None:
                     assert np.array_equal(made["targets"], batch.targets)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_reading(tmp_path: Path, layout: ArrayLayout) -> None:
-    array, bits = masked(tmp_path / "d", layout)
-    assert array.loss_mask is not None
-    rng = np.random.default_rng(1)
-    assert array.loss_mask[:].tolist() == bits.tolist()
-    for start, stop in np.sort(rng.integers(0, len(bits) + 1, (30, 2))).tolist():
-        assert array.loss_mask[start:stop].tolist() == bits[start:stop].tolist()
-    for index in (0, 7, -1):
-        assert array.trained_of(index).tolist() == bits[array.sequence(index)].tolist()
-    pieces = selected(array, [1, 2, 9, 39])
-    for index in range(4):
-        assert pieces.trained_of(index).tolist() == bits[pieces.sequence(index)].tolist()
-    other, more = masked(tmp_path / "other", LAYOUTS["zstd"], 3, len(bits))
-    plain = all_trained(masked(tmp_path / "plain", layout, 4, 2 * 620)[0])
-    both = concat([array, plain, other])
-    assert both.loss_mask is not None
-    assert both.loss_mask[:].tolist() == [*bits, *[True] * plain.token_count, *more]
-    assert concat([plain, plain]).loss_mask is None
-    assert pickle.loads(pickle.dumps(both)).trained_of(0).tolist() == bits[: len(both.sequence(0))].tolist()
-
-
-def loaders(array: FlatTokensArray) -> Iterator[Callable[..., Any]]:
-    """Yield a loader for every kind of row."""
-    yield lambda **more: Loader(array, 7, 8, seed=5, **more)
-    yield lambda **more: Loader(array, 7, 8, seed=5, drop_last=False, **more)
-    yield lambda **more: Loader(array, 9, 8, packed=False, **more)
-    yield lambda **more: Loader(array, 9, 8, packed=False, long_sequences="truncate", **more)
-    for options in ({}, {"strategy": "best-fit"}, {"split_across_pack": True}):
-        packs = PackedSequences(array, 32, **options)  # type: ignore[arg-type]
-        yield lambda packs=packs, **more: Loader(packs, 32, 4, **more)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_loaders(tmp_path: Path, layout: ArrayLayout) -> None:
-    array, bits = masked(tmp_path / "d", layout)
-    for make in loaders(array):
-        loader = make(block_tokens=64, shuffle_blocks=3)
-        batches = list(loader.from_step(0, 15))
-        for step, batch in enumerate(batches):
-            check(batch, bits)
-            alone = make(block_tokens=64, shuffle_blocks=3).batch(step)
-            assert np.array_equal(alone.ids, batch.ids)
-            assert np.array_equal(alone.loss_mask, batch.loss_mask)
-        cut = loader.cut_as(np.int64, True)
-        for batch, whole in zip(cut.from_step(1, 4), batches[1:], strict=False):
-            labels = Fields(("labels",)).make(batch, np.int64)["labels"]
-            assert np.array_equal(labels, Fields(("labels",)).make(whole, np.int64)["labels"])
-        halves = [
-            make(block_tokens=64, shuffle_blocks=3, rank=rank, world_size=2).batch(1) for rank in (0, 1)
-        ]
-        assert np.array_equal(np.concatenate([half.targets for half in halves]), batches[1].targets)
-        assert np.array_equal(pickle.loads(pickle.dumps(loader)).batch(1).targets, batches[1].targets)
-
-
 @pytest.mark.parametrize("has_manifest", [True, False])
 def test_info_and_reports_read_whole_masks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_manifest: bool
@@ -158,33 +98,6 @@ def test_steps_of_padding_alone(tmp_path: Path) -> None:
         check(batch, bits)
 
 
-def test_mixture_with_unmasked(tmp_path: Path) -> None:
-    array, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
-    plain = all_trained(masked(tmp_path / "plain", LAYOUTS["raw"], 4, len(bits))[0])
-    bits = np.append(bits, np.ones(plain.token_count, dtype=np.bool_))
-    packs = PackedSequences(plain, 32)
-    for arrays, seq_len, options in (
-        ([array, plain], 7, {}),
-        ([plain, array], 7, {"packed": False}),
-        ([array, packs], 32, {}),
-    ):
-        mixture = Mixture(arrays, [2, 1], seq_len, 8, block_tokens=64, **options)  # type: ignore[arg-type]
-        assert mixture.is_masked
-        for step, batch in enumerate(mixture.from_step(0, 30)):
-            check(batch, bits)
-            if step % 10 == 0:
-                assert np.array_equal(mixture.batch(step).targets, batch.targets)
-
-
-def test_packs(tmp_path: Path) -> None:
-    array, bits = masked(tmp_path / "d", LAYOUTS["sharded"])
-    for options in ({}, {"strategy": "best-fit"}, {"split_across_pack": True}):
-        packs = PackedSequences(array, 32, ignore_first_labels=False, **options)  # type: ignore[arg-type]
-        batch = packs.batch(range(len(packs)))
-        check(batch, bits)
-        assert np.array_equal(packs[-1].labels, batch.targets[-1])
-
-
 def test_no_mask_fields_without_a_mask(tmp_path: Path) -> None:
     array = all_trained(masked(tmp_path / "d", LAYOUTS["raw"])[0])
     batch = Loader(array, 7, 8, dtype=np.uint16).batch(0)
@@ -200,26 +113,6 @@ def test_unsigned_ids_have_no_ignored_label(tmp_path: Path) -> None:
             Loader(array, 7, 8, dtype=dtype)
         with pytest.raises(ArgumentError):
             Mixture([all_trained(array), array], [1, 1], 7, 8, dtype=dtype)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_verify_finds_every_flip(tmp_path: Path, layout: ArrayLayout) -> None:
-    masked(tmp_path / "d", layout, count=20)
-    files = sorted(path for path in (tmp_path / "d/loss_mask/train").rglob("*") if path.is_file())
-    rng = np.random.default_rng(2)
-    for _ in range(50):
-        path = files[rng.integers(len(files))]
-        data = bytearray(path.read_bytes())
-        place = int(rng.integers(len(data)))
-        data[place] ^= 1 << int(rng.integers(8))
-        before = path.read_bytes()
-        path.write_bytes(data)
-        try:
-            assert flat_tokens.verify_dataset(tmp_path / "d").problems, (path, place)
-        except DatasetError:  # the metadata cannot be read
-            assert path.name in ("zarr.json", ".zarray")
-        path.write_bytes(before)
-    assert flat_tokens.verify_dataset(tmp_path / "d").ok
 
 
 def written(root: Path, bits: Bits, count: int | None, layout: ArrayLayout) -> None:
@@ -272,32 +165,6 @@ def test_writers_refuse_wrong_masks(tmp_path: Path) -> None:
     split = SplitWriter(tmp_path, "train", layout, has_mask=True)
     with pytest.raises(ArgumentError):
         split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
-
-
-def test_on_a_store(tmp_path: Path) -> None:
-    pytest.importorskip("obstore", reason="obstore is not installed")
-    store = open_store(f"memory://{uuid4().hex}/d.zarr")
-    sequences, bits = numbered(0, [9, 30, 1]), np.arange(40) % 3 == 1
-    trained = {"train": bits.tolist(), "validation": [False]}
-    write_dataset(store, sequences, [[4]], ArrayLayout.create(3, 8, 16), trained)
-    array = flat_tokens.open(store).train
-    check(Loader(array, 5, 4, block_tokens=8).batch(0), bits)
-    assert flat_tokens.verify_dataset(store).problems == ()
-
-
-def test_adapters(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    from flat_tokens.torch import BatchDataset, RowDataset
-
-    array, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
-    for tensors in (
-        next(iter(BatchDataset(Loader(array, 7, 8)))),
-        RowDataset(array, 7)[3],
-        RowDataset(PackedSequences(array, 32), 32)[1],
-    ):
-        ids, labels = tensors["input_ids"].numpy(), tensors["labels"]
-        assert (labels[torch.from_numpy(~bits[ids])] == IGNORED_LABEL).all()
-        assert (labels != IGNORED_LABEL).any()
 
 
 def test_head_shows_the_trained_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

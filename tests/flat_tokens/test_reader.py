@@ -12,7 +12,7 @@ import pytest
 from edit_json import edit_json
 
 import flat_tokens
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError
+from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 
 FIXTURES = Path(__file__).parent / "datasets"
@@ -101,24 +101,6 @@ def test_datasets_of_all_format_versions_stay_readable(version: int, zarr_format
     ]
     assert dataset.validation.seq_count == 0
     assert flat_tokens.verify_dataset(path).ok
-
-
-def test_errors_name_bound_and_value(make_dataset: Any) -> None:
-    train = flat_tokens.open(make_dataset()).train
-    for call, where in (
-        (lambda: train.sequence(3), r"train: index of a sequence .*\(got 3\)"),
-        (lambda: train.sequence(-4), r"train: index of a sequence .*\(got -4\)"),
-        (lambda: train.row(2, 3), r"train: index of a row .*\(got 2\)"),
-        (lambda: train.row(0, 0), r"length of a row: .*\(got 0\)"),
-        (lambda: train.seq_starts[4], r"train/seq_starts: index .*\(got 4\)"),
-        (lambda: train.encoded_tokens[::2], r"train/encoded_tokens: .*\(got 2\)"),
-        (lambda: train.encoded_tokens.read(3, 9), r"train/encoded_tokens: .*\(got \[3, 9\)\)"),
-    ):
-        with pytest.raises(ArgumentError, match=where):
-            call()
-    assert issubclass(RangeError, IndexError)
-    with pytest.raises(KeyError, match="got 'test'"):
-        flat_tokens.open(make_dataset(name="e"))["test"]
 
 
 def test_pickled(make_dataset: Any) -> None:

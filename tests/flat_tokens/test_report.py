@@ -172,11 +172,6 @@ def test_ids_are_shown_without_a_tokenizer(make_dataset: Callable[..., Path]) ->
     assert '<i title="id 2147483647">2147483647</i>' in page
 
 
-def test_an_id_without_an_entry_is_reported(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
-    page = report_html(with_entries([b"a"], [[0, 5]]))
-    assert "token 1: id 5, not in the vocabulary" in page
-
-
 @pytest.mark.parametrize("train", [[], [[1]]], ids=["empty", "one token"])
 def test_tiny_datasets(train: Any, make_dataset: Callable[..., Path]) -> None:
     Parsed(report_html(flat_tokens.open(make_dataset(train))))

@@ -7,7 +7,6 @@ import hashlib
 import numpy as np
 import pytest
 
-from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.loader import BLOCK_TOKENS, WINDOW_TOKENS
 from flat_tokens.order.permutation import derive_key, permute
 from flat_tokens.order.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, stream_count
@@ -206,12 +205,3 @@ def test_golden_orders(arguments: tuple[int, ...], digests: list[str]) -> None:
         hashlib.sha256(epoch_rows(order, epoch).astype("<i8").tobytes()).hexdigest()[:16]
         for epoch in (0, 1, 5)
     ] == digests
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("streams", 0), ("block_rows", 0), ("shuffle_blocks", 0), ("seed", -1)]
-)
-def test_errors(name: str, value: int) -> None:
-    usual = {"row_count": 99, "draws": 48, "streams": 2, "block_rows": 4, "shuffle_blocks": 4, "seed": 0}
-    with pytest.raises(ArgumentError, match=f"^{name}: "):
-        RowOrder.create(**(usual | {name: value}))

@@ -74,22 +74,6 @@ def test_a_later_entry_changes_no_earlier_step(arrays: list[Any], step: int) -> 
         after.step_of(before.state_at(step + 11))
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        [(0, [0, 0, 0]), (3, [1, 1, 1])],
-        [(0, [1, 1]), (3, [1, 1, 1])],
-        [(0, [1, -1, 1]), (3, [1, 1, 1])],
-        [(2, [1, 1, 1])],
-        [(0, 5), (3, [1, 1, 1])],
-    ],
-    ids=str,
-)
-def test_wrong_weights(arrays: list[Any], weights: Any) -> None:
-    with pytest.raises(ArgumentError, match="^weights: "):
-        Mixture(arrays, weights, 4, 8)
-
-
 # -- states
 
 

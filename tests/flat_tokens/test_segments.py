@@ -9,7 +9,6 @@ import pytest
 
 import flat_tokens
 from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
-from flat_tokens.fields import Fields
 from flat_tokens.rows import segments
 from flat_tokens.rows.batch import Batch
 from flat_tokens.storage.layout import ArrayLayout
@@ -82,15 +81,3 @@ def test_start_ids(train: Any) -> None:
         Loader(train, 10, 4, start_id=70_000, dtype="uint16")
     with pytest.raises(ArgumentError, match=r"start_id.*\[0"):
         Loader(train, 10, 4, start_id=-1)
-
-
-def test_fields_of_segments(train: Any) -> None:
-    batch = Loader(train, 10, 4).batch(0)
-    names = ("segment_ids", "positions", "position_ids", "cu_seqlens", "max_seqlen", "mask", "lengths")
-    made = Fields(names).make(batch, np.int64)
-    assert made["cu_seqlens"].dtype == np.int32
-    assert made["max_seqlen"] == batch.max_seqlen
-    assert type(made["max_seqlen"]) is int
-    assert made["lengths"].tolist() == [10] * 4
-    assert made["mask"].dtype == np.bool_
-    assert made["segment_ids"].dtype == made["positions"].dtype == np.int64

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,10 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.loader import Loader
 from flat_tokens.storage.layout import ArrayLayout
 
-if importlib.util.find_spec("torch") is None:
-    pytest.skip("torch is not installed", allow_module_level=True)
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader  # noqa: E402
+
+from flat_tokens.torch import BatchDataset, RowDataset, block_mask, collate  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -32,10 +33,6 @@ def train(make_dataset: Any, random_sequences: Any) -> Any:
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_batches_under_workers(train: Any, workers: int, method: str) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     if workers == 0 and method == "spawn":
         method = ""
     dataset = BatchDataset(Loader(train, 5, 4, 2, block_tokens=40), step=2, stop=13)
@@ -56,11 +53,6 @@ EVERYTHING = (
 @pytest.mark.parametrize("kind", ["loader", "packs", "mixture"])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_every_source_of_batches(train: Any, kind: str, workers: int) -> None:
-    import torch
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     source = sources(train)[kind]
     dataset = BatchDataset(source, 1, 9, fields=EVERYTHING)
     for step, found in enumerate(DataLoader(dataset, None, num_workers=workers), 1):
@@ -78,10 +70,6 @@ def test_every_source_of_batches(train: Any, kind: str, workers: int) -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_an_evaluation_has_every_token_once(make_dataset: Any, workers: int, ranks: int) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset, RowDataset, collate
-
     train = flat_tokens.open(make_dataset([list(range(1, 24)), list(range(24, 60))])).train
     for source in (train, flat_tokens.PackedSequences(train, 8, split_across_pack=True)):
         found = []
@@ -101,11 +89,9 @@ def test_an_evaluation_has_every_token_once(make_dataset: Any, workers: int, ran
 @pytest.mark.parametrize(("count", "block_size"), [(1, 4), (5, 1), (12, 4), (33, 4), (33, 16)])
 def test_block_masks(count: int, block_size: int) -> None:
     """Compare with the dense mask, and with the blocks that torch finds by evaluating every pair."""
-    import torch
     from torch.nn.attention.flex_attention import create_block_mask
 
     from flat_tokens.rows.segments import block_causal_mask
-    from flat_tokens.torch import block_mask
 
     rng = np.random.default_rng(count)
     ids = np.cumsum(rng.random((4, count)) < 0.2, axis=1).astype(np.int64) + 1
@@ -140,10 +126,7 @@ def test_block_masks(count: int, block_size: int) -> None:
 
 
 def test_block_attention_equals_dense_mask_attention(train: Any) -> None:
-    import torch
     from torch.nn.attention.flex_attention import flex_attention
-
-    from flat_tokens.torch import BatchDataset
 
     loader = Loader(flat_tokens.PackedSequences(train, 24), 24, 4, 2)
     batch = next(iter(BatchDataset(loader, fields=("input_ids", "block_mask", "mask"))))
@@ -154,60 +137,13 @@ def test_block_attention_equals_dense_mask_attention(train: Any) -> None:
 
 
 def test_a_block_mask_is_made_where_the_model_runs(train: Any) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=3, fields=("input_ids", "block_mask"))
     assert next(iter(DataLoader(dataset, None)))["block_mask"].shape == (4, 1, 5, 5)
     with pytest.raises(ArgumentError, match="block_mask"):
         next(iter(DataLoader(dataset, None, num_workers=1)))
 
 
-NAMES = ("is_seq_start", "segment_ids", "positions", "position_ids")
-
-
-@pytest.mark.parametrize("pair", [("input_ids", "labels"), ("inputs", "targets")])
-@pytest.mark.parametrize("ignore", [True, False])
-@pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_fields(
-    pair: tuple[str, str],
-    ignore: bool,
-    packed: bool,
-    compression: str,
-    make_dataset: Any,
-    random_sequences: Any,
-) -> None:
-    import torch
-
-    from flat_tokens.torch import BatchDataset, to_tensors
-
-    layout = ArrayLayout.create(2, 16, compression=compression)
-    array = flat_tokens.open(make_dataset(random_sequences(1, 120), layout=layout)).train
-    loader = Loader(array, 5, 4, packed=packed, dtype="uint16" if packed else "int32")
-    batches = BatchDataset(loader, stop=30, fields=(*pair, *NAMES), ignore_first_labels=ignore)
-    for step, tensors in enumerate(batches):
-        batch = loader.batch(step)
-        assert tuple(tensors) == (*pair, *NAMES)
-        assert all(tensors[name].dtype == torch.int64 for name in tensors if name != "is_seq_start")
-        second = np.where(batch.is_padding, -100, batch.targets.astype(np.int64))
-        if pair[0] == "input_ids" and ignore:
-            second[batch.is_seq_start] = -100
-        first = batch.ids if pair[0] == "input_ids" else batch.inputs
-        others = [batch.is_seq_start, batch.segment_ids, batch.positions, batch.positions]
-        for name, expected in zip(tensors, [first, second, *others], strict=True):
-            assert tensors[name].tolist() == expected.tolist(), name
-        again = to_tensors(batch, tuple(tensors), ignore_first_labels=ignore)
-        assert all(torch.equal(again[name], tensors[name]) for name in tensors)
-    assert step == 29
-
-
 def test_tensors_that_are_held_keep_their_values(train: Any) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=25)
     held = list(DataLoader(dataset, None))
     again = [{name: tensor.clone() for name, tensor in batch.items()} for batch in DataLoader(dataset, None)]
@@ -216,42 +152,10 @@ def test_tensors_that_are_held_keep_their_values(train: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "argument"),
-    [
-        ("BatchDataset", ["loader"], "loader"),
-        ("BatchDataset", [None, -1], "step"),
-        ("BatchDataset", [None, "a"], "step"),
-        ("BatchDataset", [None, 5, 1], "stop"),
-        ("RowDataset", [5, 5], "array"),
-        ("RowDataset", [None, "a"], "seq_len"),
-    ],
-)
-def test_wrong_arguments(name: str, arguments: list[Any], argument: str, train: Any) -> None:
-    import flat_tokens.torch
-
-    given = Loader(train, 4, 8) if name == "BatchDataset" else train
-    with pytest.raises(ArgumentError, match=f"^{argument}: "):
-        getattr(flat_tokens.torch, name)(*(given if value is None else value for value in arguments))
-
-
-def test_unknown_fields(train: Any) -> None:
-    from flat_tokens.torch import BatchDataset, RowDataset
-
-    with pytest.raises(ArgumentError, match="input_ids"):
-        BatchDataset(Loader(train, 4, 8), fields=("input_ids", "label"))
-    with pytest.raises(ArgumentError, match="fields.*input_ids"):
-        RowDataset(train, 4, fields=("input_ids", "targets"))
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_whole_batches_were_stacked(train: Any, batch_size: int, workers: int) -> None:
     """DataLoader, Trainer and accelerate stacked them into [1, 8, 128] or [4, 16, 128] without an error."""
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
     for options in ({}, {"collate_fn": lambda items: items[0]}):
         with pytest.raises(ArgumentError, match="batch_size=None") as error:
@@ -266,15 +170,11 @@ def test_whole_batches_were_stacked(train: Any, batch_size: int, workers: int) -
 
 def test_processes_were_given_batches_of_one_rank(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """accelerate and the Trainer call set_epoch, then split the items of a dataset among the processes."""
-    import torch.distributed as dist
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
     dataset.set_epoch(1)
-    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     for world_size in (1, 2):
-        monkeypatch.setattr(dist, "get_world_size", lambda size=world_size: size)
+        monkeypatch.setattr(torch.distributed, "get_world_size", lambda size=world_size: size)
         if world_size == 1:
             dataset.set_epoch(1)
         else:
@@ -284,10 +184,6 @@ def test_processes_were_given_batches_of_one_rank(train: Any, monkeypatch: pytes
 
 def test_accelerate_stacked_whole_batches(train: Any) -> None:
     accelerate = pytest.importorskip("accelerate")
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
     accelerator = accelerate.Accelerator(cpu=True)
     with pytest.raises(ArgumentError, match="batch_size=None"):
@@ -297,10 +193,6 @@ def test_accelerate_stacked_whole_batches(train: Any) -> None:
 
 @pytest.mark.parametrize("workers", [None, "fork", "spawn"])
 def test_rows_and_packs_under_workers(train: Any, workers: str | None) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import RowDataset, collate
-
     names = ("input_ids", "labels", "is_seq_start", "positions", "segment_ids", "mask")
     options = {"num_workers": 2, "multiprocessing_context": workers} if workers else {}
     for array in (train, flat_tokens.PackedSequences(train, 60, padding_id=3)):

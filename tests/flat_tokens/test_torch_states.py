@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from typing import Any
 
@@ -14,8 +13,10 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.loading.loader import Loader
 from flat_tokens.storage.layout import ArrayLayout
 
-if importlib.util.find_spec("torch") is None:
-    pytest.skip("torch is not installed", allow_module_level=True)
+pytest.importorskip("torch")
+from torch.utils.data import DataLoader
+
+from flat_tokens.torch import BatchDataset
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -30,8 +31,6 @@ def train(make_dataset: Any, random_sequences: Any) -> Any:
 
 
 def test_state(train: Any) -> None:
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2))
     batches = iter(dataset)
     for _ in range(3):
@@ -49,10 +48,6 @@ def test_state(train: Any) -> None:
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_a_loaded_state_moves_the_begin_of_the_next_pass(train: Any, workers: int) -> None:
     """Also with workers of later passes: their copies of the dataset do not know the state."""
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     loader = Loader(train, 5, 4, 2)
     dataset = BatchDataset(loader, 3, 12)
     next(iter(dataset))
@@ -67,10 +62,6 @@ def test_a_loaded_state_moves_the_begin_of_the_next_pass(train: Any, workers: in
 
 
 def test_persistent_workers_ignored_a_loaded_state(train: Any) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 12)
     data = DataLoader(dataset, None, num_workers=1, persistent_workers=True)
     assert len(list(data)) == 9
@@ -80,8 +71,6 @@ def test_persistent_workers_ignored_a_loaded_state(train: Any) -> None:
 
 
 def test_the_length_of_a_pass(train: Any) -> None:
-    from flat_tokens.torch import BatchDataset
-
     loader, padded = Loader(train, 5, 4, 2), Loader(train, 5, 4, 2, drop_last=False)
     assert len(BatchDataset(loader, 3, 12)) == 9
     assert len(BatchDataset(padded, len(padded) + 2)) == len(padded) - 2
@@ -92,10 +81,6 @@ def test_the_length_of_a_pass(train: Any) -> None:
 @pytest.mark.parametrize("workers", [None, 0, 2])
 def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | None) -> None:
     """The second pass started after the first one's first batch, and silently skipped the others."""
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), 3, 9)
     batches: Any = dataset if workers is None else DataLoader(dataset, None, num_workers=workers)
     found = [[batch["input_ids"].tolist() for batch in both] for both in zip(batches, batches, strict=True)]
@@ -106,10 +91,6 @@ def test_two_passes_at_once_have_the_same_batches(train: Any, workers: int | Non
 def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) -> None:
     """With drop_last=False the pass was empty."""
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     loader = Loader(train, 12, 16, 2, drop_last=False)
     steps = len(loader)
     want = [loader.batch(step).ids.tolist() for step in range(2 * steps)]
@@ -137,8 +118,6 @@ def test_a_state_after_the_first_epoch_had_no_batches(train: Any, workers: int) 
 
 
 def test_passes_after_a_resumed_one_began_at_its_end(train: Any) -> None:
-    from flat_tokens.torch import BatchDataset
-
     loader = Loader(train, 12, 16, 2, drop_last=False)
     steps = len(loader)
     for taken in (3, steps):
@@ -150,8 +129,6 @@ def test_passes_after_a_resumed_one_began_at_its_end(train: Any) -> None:
 
 
 def test_state_of_other_rows(train: Any) -> None:
-    from flat_tokens.torch import BatchDataset
-
     longest = max(len(sequence) for sequence in train)
     split, truncated = (
         Loader(train, longest, 4, packed=False, long_sequences=choice) for choice in ("split", "truncate")
@@ -166,7 +143,6 @@ def test_state_of_other_rows(train: Any) -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_states_of_every_source(train: Any, kind: str, workers: int) -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
-    from flat_tokens.torch import BatchDataset
 
     def loader() -> Any:
         dataset = BatchDataset(sources(train)[kind], stop=9)
@@ -187,10 +163,6 @@ def test_states_of_every_source(train: Any, kind: str, workers: int) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> None:
-    from torch.utils.data import DataLoader
-
-    from flat_tokens.torch import BatchDataset
-
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
     assert dataset.state_dict()["step"] == 0
     batches = iter(DataLoader(dataset, None, num_workers=2, multiprocessing_context=method))
@@ -206,7 +178,6 @@ def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> No
 
 def test_stateful_dataloader(train: Any) -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
-    from flat_tokens.torch import BatchDataset
 
     def loader(workers: int) -> Any:
         dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
@@ -237,8 +208,6 @@ def test_stateful_dataloader(train: Any) -> None:
     ],
 )
 def test_wrong_states(state: Any, where: str, train: Any) -> None:
-    from flat_tokens.torch import BatchDataset
-
     loader = Loader(train, 4, 8)
     dataset = BatchDataset(loader)
     if state and "loader" not in state:

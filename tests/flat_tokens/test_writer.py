@@ -34,6 +34,26 @@ LAYOUTS = [
 ]
 
 
+def test_layouts_have_defaults() -> None:
+    assert ArrayLayout.create() == ArrayLayout()
+    assert ArrayLayout().write_unit_tokens == 2**16
+    assert ArrayLayout.create(compression="none").write_unit_tokens == 2**18
+    assert ArrayLayout().write_unit_starts == 2**14
+    sharded = ArrayLayout.create(3)
+    assert (sharded.chunk_tokens, sharded.write_unit_tokens, sharded.write_unit_starts) == (
+        2**16,
+        2**24,
+        2**22,
+    )
+    assert sharded.to_json() == {
+        "zarr_format": 3,
+        "chunk_tokens": 2**16,
+        "shard_tokens": 2**24,
+        "compression": "zstd",
+        "level": 1,
+    }
+
+
 def tree(root: Path) -> dict[str, bytes]:
     """Return every file below root by relative path."""
     return {

@@ -1,273 +1,150 @@
-"""Wrong calls of every public name raise a one-line error of this package."""
+"""Wrong calls of every public name raise a one-line error of this package that names the argument."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import importlib.util
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import (
-    ArgumentError,
-    ArrayLayout,
-    FlatTokensError,
-    Loader,
-    Mixture,
-    PackedSequences,
-    RangeError,
-    verify_dataset,
-    views,
-)
+from flat_tokens import ArgumentError, FlatTokensError, Loader, Mixture, PackedSequences, RangeError
 from flat_tokens.grain import RowSource
 
 NAN = float("nan")
-Call = Callable[[Any], Any]
-
-OPEN: dict[str, Call] = {
-    "no path": lambda d: flat_tokens.open(None),  # type: ignore[arg-type]
-    "a number": lambda d: flat_tokens.open(5),  # type: ignore[arg-type]
-    "bytes": lambda d: flat_tokens.open(b"x"),  # type: ignore[arg-type]
-    "not there": lambda d: flat_tokens.open("/nowhere/at/all"),
-    "a file": lambda d: flat_tokens.open(d.path / "manifest.json"),
-    "NUL in the path": lambda d: flat_tokens.open("a\0b"),
-    "a surrogate in the path": lambda d: flat_tokens.open("a\ud800b"),
-    "a name that no file can have": lambda d: flat_tokens.open("a" * 300),
-    "verify a name that no file can have": lambda d: verify_dataset(f"a/{'é' * 200}/b"),
-    "tokenizer not there": lambda d: flat_tokens.open(d.path, tokenizer="missing.json"),
-    "tokenizer an empty folder": lambda d: flat_tokens.open(d.path, tokenizer=d.path / "train"),
-    "tokenizer a number": lambda d: flat_tokens.open(d.path, tokenizer=5),  # type: ignore[arg-type]
-    "split of another name": lambda d: d["test"],
-    "split by number": lambda d: d[0],
-    "split by an array": lambda d: d[np.array([1, 2])],
-    "split of a long name": lambda d: d["\n\x1b[31m" * 99],
-    "slice by a text": lambda d: d.train.encoded_tokens[0:3:"\n"],  # type: ignore[misc]
-    "slice by an array": lambda d: d.train.encoded_tokens[0 : 3 : np.array([1, 2])],  # type: ignore[misc]
-    "verify nothing": lambda d: verify_dataset(None),  # type: ignore[arg-type]
-    "verify a file": lambda d: verify_dataset(d.path / "manifest.json"),
+PAIR = np.array([1, 2])
+# Wrong values of arguments, and a valid call with DATASET and TRAIN for the dataset and its split.
+OPTIONS: dict[str, tuple[dict[str, Any], dict[str, list[Any]]]] = {
+    "Loader": (
+        {"array": "TRAIN", "seq_len": 4, "batch_size": 8},
+        {
+            "array": [None, "train", "DATASET"],
+            "seq_len": [0, 1.5, "4", 2**70, NAN],
+            "batch_size": [0, 10**6, 10**12, 2.0, "4", [(0, 8)]],
+            "seed": [-1, 2**64, None],
+            "rank": [0],
+            "world_size": [4],
+            "streams": [0, 3, "2", 1.0],
+            "padding_id": [-1, 10**9],
+            "packed": ["yes", None],
+            "long_sequences": ["cut", None, PAIR],
+            "shuffle": ["no"],
+            "block_tokens": [0, 1.5],
+            "shuffle_blocks": [0, 1.5],
+            "dtype": ["float32", "nothing", 5, "uint8"],
+        },
+    ),
+    "Mixture": (
+        {"arrays": ["TRAIN", "TRAIN"], "weights": [1, 1], "seq_len": 4, "batch_size": 8},
+        {
+            "arrays": [[], "TRAIN", np.array(1)],
+            "weights": [
+                *([], [1], [1, -1], [1, NAN], ["a", 1], [0, 1], [1, 2, 3], [float("inf"), 1], None, 1),
+                *([[1, 2], [3, 4]], "ab", np.array(1), [(0, [0, 0]), (3, [1, 1])], [(0, [1]), (3, [1, 1])]),
+                *([(2, [1, 1])], [(0, 5), (3, [1, 1])], [(0, [1, -1]), (3, [1, 1])]),
+            ],
+            "seq_len": ["a"],
+            "batch_size": ["a", 2**63],
+            "shuffle_blocks": [0, "a"],
+            "seed": [-1],
+        },
+    ),
+    "PackedSequences": (
+        {"array": "TRAIN", "max_seq_len": 1000},
+        {
+            "array": [None, "DATASET"],
+            "max_seq_len": [0, "a", 1.5, True, 1, 2**31, 2**40],
+            "padding_id": [-1, "a", 2**31],
+            "max_packs": [0, "a"],
+            "split_across_pack": ["x"],
+            "strategy": ["x", None, ["greedy"], PAIR],
+            "window_seqs": [5],
+            "restart_positions": [2],
+            "ignore_first_labels": ["no"],
+        },
+    ),
+    "ArrayLayout": (
+        {},
+        {
+            "zarr_format": [1, 4, "2"],
+            "chunk_tokens": [0, "a", NAN, 2**63],
+            "shard_tokens": ["a", 0, 2**17, 2**18 + 1],
+            "compression": ["x", None, []],
+            "level": [23, 99, "a", 1.5, None],
+        },
+    ),
 }
-READ: dict[str, Call] = {
-    f"{method}({', '.join(map(repr, arguments))})": lambda d, method=method, arguments=arguments: getattr(
-        d.train, method
-    )(*arguments)
-    for method, *arguments in [
-        ("sequence", 10**6),
-        ("sequence", -(10**6)),
-        ("sequence", 1.0),
-        ("sequence", "1"),
-        ("sequence", None),
-        ("sequence", NAN),
-        ("sequence", True),
-        ("sequence", slice(0, 2)),
-        ("sequences", [10**6]),
-        ("sequences", [0.5]),
-        ("sequences", "ab"),
-        ("sequences", 3),
-        ("sequences", [[1], [2, 3]]),
-        ("sequences", [2**70]),
-        ("row", 0, 0),
-        ("row", 0, -4),
-        ("row", 0, 2.5),
-        ("row", 0, "4"),
-        ("row", 0, None),
-        ("row", 0, NAN),
-        ("row", 0, 2**70),
-        ("row", 10**9, 4),
-        ("row", np.float64(1), 4),
-        ("row", "x", 4),
-        ("rows", [0], "4"),
-        ("rows", [0.5], 4),
-        ("rows", 0, 4),
-        ("encoded_row", "a", 4),
-        ("inputs_and_targets", 0, "a"),
-        ("row_count", 0),
-        ("row_count", 1.5),
-        ("row_count", None),
-    ]
-}
-READ |= {
-    "iter_sequences of a text": lambda d: list(d.train.iter_sequences("a")),
-    "iter_sequences from below": lambda d: list(d.train.iter_sequences(-1)),
-    "iter_sequences to a fraction": lambda d: list(d.train.iter_sequences(0, 1.5)),
-    "element of a text": lambda d: d.train.encoded_tokens["a"],
-    "element of a fraction": lambda d: d.train.encoded_tokens[1.5],
-    "element of a list": lambda d: d.train.encoded_tokens[[1, 2]],
-    "element far out": lambda d: d.train.encoded_tokens[10**9],
-    "elements with a step": lambda d: d.train.encoded_tokens[::2],
-    "elements from a text": lambda d: d.train.encoded_tokens["a":],
-    "starts of NaN": lambda d: d.train.seq_starts[NAN],
-    "read of texts": lambda d: d.train.encoded_tokens.read("a", 2),
-    "read backwards": lambda d: d.train.encoded_tokens.read(5, 2),
-    "grain's length": lambda d: RowSource(d.train, "a"),  # type: ignore[arg-type]
-    "grain's row": lambda d: RowSource(d.train, 4)["a"],
-    "grain without a split": lambda d: RowSource(None, 4),  # type: ignore[arg-type]
-}
-LOADER: dict[str, Call] = {
-    f"{name}={value!r}": lambda d, name=name, value=value: Loader(
-        **{"array": d.train, "seq_len": 4, "batch_size": 8, name: value}
+if importlib.util.find_spec("torch") is not None:
+    OPTIONS["torch.BatchDataset"] = (
+        {"loader": "LOADER"},
+        {"loader": ["loader"], "step": [-1, "a"], "stop": [-1, 1.5], "fields": ["labels", ["label"], []]},
     )
-    for name, value in [
-        ("array", None),
-        ("array", "train"),
-        ("seq_len", 0),
-        ("seq_len", 1.5),
-        ("seq_len", "4"),
-        ("seq_len", 2**70),
-        ("seq_len", NAN),
-        ("batch_size", 0),
-        ("batch_size", 10**12),
-        ("batch_size", 2.0),
-        ("seed", -1),
-        ("seed", 2**64),
-        ("seed", None),
-        ("batch_size", [(0, 8)]),
-        ("rank", 0),
-        ("world_size", 4),
-        ("streams", 0),
-        ("streams", 3),
-        ("streams", "2"),
-        ("padding_id", -1),
-        ("padding_id", 10**9),
-        ("packed", "yes"),
-        ("packed", None),
-        ("long_sequences", "cut"),
-        ("long_sequences", None),
-        ("long_sequences", np.array([1, 2])),
-        ("shuffle", "no"),
-        ("block_tokens", 0),
-        ("block_tokens", 1.5),
-        ("shuffle_blocks", 0),
-        ("dtype", "float32"),
-        ("dtype", "nothing"),
-        ("dtype", 5),
-        ("dtype", "uint8"),
-    ]
-}
-LOADER |= {
-    "the whole dataset": lambda d: Loader(d, 4, 8),
-    "batch(-1)": lambda d: Loader(d.train, 4, 8).batch(-1),
-    "batch(1.5)": lambda d: Loader(d.train, 4, 8).batch(1.5),  # type: ignore[arg-type]
-    "batch('1')": lambda d: Loader(d.train, 4, 8).batch("1"),  # type: ignore[arg-type]
-    "batch(nan)": lambda d: Loader(d.train, 4, 8).batch(NAN),  # type: ignore[arg-type]
-    "state_at(None)": lambda d: Loader(d.train, 4, 8).state_at(None),  # type: ignore[arg-type]
-    "rows_of('a')": lambda d: Loader(d.train, 4, 8).rows_of("a"),  # type: ignore[arg-type]
-    "from_step(-1)": lambda d: Loader(d.train, 4, 8).from_step(-1),
-    "from_step(5, 2)": lambda d: Loader(d.train, 4, 8).from_step(5, 2),
-    "from_step(0, 'b')": lambda d: Loader(d.train, 4, 8).from_step(0, "b"),  # type: ignore[arg-type]
-    "prefetch='x'": lambda d: Loader(d.train, 4, 8).from_step(0, prefetch="x"),  # type: ignore[arg-type]
-}
-MIXTURE: dict[str, Call] = {
-    f"weights={weights!r}": lambda d, weights=weights: Mixture([d.train, d.train], weights, 4, 8)
-    for weights in [
-        [],
-        [1],
-        [1, -1],
-        [1, NAN],
-        ["a", 1],
-        [0, 1],
-        [float("inf"), 1],
-        None,
-        1,
-        [[1, 2], [3, 4]],
-        "ab",
-    ]
-}
-MIXTURE |= {
-    "weight infinite": lambda d: Mixture([d.train], [float("inf")], 4, 8),
-    "arrays=[]": lambda d: Mixture([], [], 4, 8),
-    "one array": lambda d: Mixture(d.train, [1], 4, 8),
-    "a number among the arrays": lambda d: Mixture([d.train, 5], [1, 1], 4, 8),  # type: ignore[list-item]
-    "seq_len='a'": lambda d: Mixture([d.train], [1], "a", 8),  # type: ignore[arg-type]
-    "batch_size='a'": lambda d: Mixture([d.train], [1], 4, "a"),  # type: ignore[arg-type]
-    "shuffle_blocks=0": lambda d: Mixture([d.train], [1], 4, 8, shuffle_blocks=0),
-    "shuffle_blocks='a'": lambda d: Mixture([d.train], [1], 4, 8, shuffle_blocks="a"),  # type: ignore[arg-type]
-    "seed=-1": lambda d: Mixture([d.train], [1], 4, 8, seed=-1),
-    "batch(-1)": lambda d: Mixture([d.train], [1], 4, 8).batch(-1),
-    "batch(1.5)": lambda d: Mixture([d.train], [1], 4, 8).batch(1.5),  # type: ignore[arg-type]
-    "draws(None)": lambda d: Mixture([d.train], [1], 4, 8).draws(None),  # type: ignore[arg-type]
-    "batch_size=2**63": lambda d: Mixture([d.train], [1], 4, 2**63),
-    "no list of arrays": lambda d: Mixture(np.array(1), [1], 4, 8),  # type: ignore[arg-type]
-    "no list of weights": lambda d: Mixture([d.train], np.array(1), 4, 8),  # type: ignore[arg-type]
-    "draws(2**80)": lambda d: Mixture([d.train], [1], 4, 8).draws(2**80),
-    "from_step('a')": lambda d: Mixture([d.train], [1], 4, 8).from_step("a"),  # type: ignore[arg-type]
-    "from_step(0, 1.5)": lambda d: Mixture([d.train], [1], 4, 8).from_step(0, 1.5),  # type: ignore[arg-type]
-}
-PACKS: dict[str, Call] = {
-    f"{name}={value!r}": lambda d, name=name, value=value: PackedSequences(
-        **{"array": d.train, "max_seq_len": 1000, name: value}
+    OPTIONS["torch.RowDataset"] = (
+        {"array": "TRAIN", "seq_len": 4},
+        {"array": [5], "seq_len": ["a"], "fields": [("input_ids", "targets")]},
     )
-    for name, value in [
-        ("array", None),
-        ("max_seq_len", 0),
-        ("max_seq_len", "a"),
-        ("max_seq_len", 1.5),
-        ("max_seq_len", 1),
-        ("max_seq_len", 2**40),
-        ("padding_id", -1),
-        ("padding_id", "a"),
-        ("max_packs", 0),
-        ("max_packs", "a"),
-        ("split_across_pack", "x"),
-        ("strategy", "x"),
-        ("strategy", None),
-        ("strategy", ["greedy"]),
-        ("strategy", np.array([1, 2])),
-        ("window_seqs", 5),
-        ("restart_positions", 2),
-        ("ignore_first_labels", "no"),
-    ]
-}
-PACKS |= {
-    "the whole dataset": lambda d: PackedSequences(d, 1000),
-    "window_seqs=0": lambda d: PackedSequences(d.train, 1000, strategy="best-fit", window_seqs=0),
-    "pack far out": lambda d: PackedSequences(d.train, 1000)[10**9],
-    "pack of a text": lambda d: PackedSequences(d.train, 1000)["a"],  # type: ignore[index]
-    "packs of a slice": lambda d: PackedSequences(d.train, 1000)[0:2],  # type: ignore[index]
-    "batch of a number": lambda d: PackedSequences(d.train, 1000).batch(5),  # type: ignore[arg-type]
-    "batch of a text": lambda d: PackedSequences(d.train, 1000).batch(["a"]),  # type: ignore[list-item]
-}
-LAYOUT: dict[str, Call] = {
-    f"{name}={value!r}": lambda d, name=name, value=value: ArrayLayout(**{name: value})
-    for name, value in [
-        ("zarr_format", 4),
-        ("zarr_format", "2"),
-        ("chunk_tokens", 0),
-        ("chunk_tokens", "a"),
-        ("chunk_tokens", NAN),
-        ("shard_tokens", "a"),
-        ("shard_tokens", 2**18 + 1),
-        ("compression", "x"),
-        ("compression", None),
-        ("level", 99),
-        ("level", "a"),
-        ("level", 1.5),
-        ("level", None),
-    ]
-}
-LAYOUT |= {
-    "create(3, 'a')": lambda d: ArrayLayout.create(3, "a"),  # type: ignore[arg-type]
-    "create(array)": lambda d: ArrayLayout.create(np.array([1, 2])),  # type: ignore[arg-type]
-    "create(compression=[])": lambda d: ArrayLayout.create(compression=[]),  # type: ignore[arg-type]
-}
-VIEWS: dict[str, Call] = {
-    "selected of the whole dataset": lambda d: views.selected(d, [1]),
-    "of_sources of nothing": lambda d: views.of_sources(None, "a"),  # type: ignore[arg-type]
-    "all_trained of the whole dataset": lambda d: views.all_trained(d),
-    "first_of_equals of the whole dataset": lambda d: views.first_of_equals(d),
-}
 CALLS = {
-    f"{kind}: {name}": call
-    for kind, calls in [
-        ("open", OPEN),
-        ("read", READ),
-        ("loader", LOADER),
-        ("mixture", MIXTURE),
-        ("packs", PACKS),
-        ("views", VIEWS),
-        ("layout", LAYOUT),
-    ]
-    for name, call in calls.items()
+    "flat_tokens.open({})": (
+        *(
+            "None",
+            "5",
+            "b'x'",
+            "'/nowhere/at/all'",
+            "d.path / 'manifest.json'",
+            "'a\\0b'",
+            "'a\\ud800b'",
+            "[]",
+        ),
+        *("'a' * 300", "d.path, tokenizer='missing.json'", "d.path, tokenizer=d.path / 'train'"),
+        *("d.path, tokenizer=5", "d.path / 's3:/bucket'"),
+    ),
+    "flat_tokens.verify_dataset({})": ("None", "d.path / 'manifest.json'", "'a/' + 'é' * 200 + '/b'"),
+    "d[{}]": ("'test'", "0", "PAIR", "'\\n\\x1b[31m' * 99"),
+    "train.encoded_tokens[{}]": (*("0:3:'\\n'", "0:3:PAIR", "'a'", "1.5", "[1, 2]", "10**9", "::2", "'a':"),),
+    "train.encoded_tokens.read({})": ("'a', 2", "5, 2"),
+    "train.seq_starts[{}]": ("NAN",),
+    "train.sequence({})": ("10**6", "-10**6", "1.0", "'1'", "None", "NAN", "True", "slice(0, 2)"),
+    "train.sequences({})": ("[10**6]", "[0.5]", "'ab'", "3", "[[1], [2, 3]]", "[2**70]"),
+    "list(train.iter_sequences({}))": ("'a'", "-1", "0, 1.5"),
+    "train.row({})": (
+        *("0, 0", "0, -4", "0, 2.5", "0, '4'", "0, None", "0, NAN", "0, 2**70", "10**9, 4", "'x', 4"),
+        *("np.float64(1), 4",),
+    ),
+    "train.rows({})": ("[0], '4'", "[0.5], 4", "0, 4"),
+    "train.encoded_row({})": ("'a', 4",),
+    "train.inputs_and_targets({})": ("0, 'a'",),
+    "train.row_count({})": ("0", "1.5", "None"),
+    "RowSource({})": ("train, 'a'", "None, 4"),
+    "RowSource(train, 4)[{}]": ("'a'",),
+    "loader.batch({})": ("-1", "1.5", "'1'", "None", "NAN"),
+    "loader.rows_of({})": ("-1", "'a'"),
+    "loader.state_at({})": ("None",),
+    "loader.from_step({})": ("-1", "5, 2", "0, 'b'", "0, prefetch='x'"),
+    "Mixture({})": ("[train, 5], [1, 1], 4, 8",),
+    "mixture.batch({})": ("-1", "1.5"),
+    "mixture.draws({})": ("None", "2**80"),
+    "mixture.from_step({})": ("'a'", "0, 1.5", "-1", "3, 2"),
+    "PackedSequences(train, {})": (
+        *("1000, strategy='best-fit', window_seqs=0", "2**23, strategy='best-fit'", "2, max_packs=9"),
+        *("2, strategy='best-fit'",),
+    ),
+    "packs[{}]": ("10**9", "-10**20", "'a'", "0:2", "1.0", "None"),
+    "packs.batch({})": ("5", "['a']"),
+    "packs.shuffled({})": ("-1", "0, -1", "2**64"),
+    "flat_tokens.ArrayLayout.create({})": ("3, 'a'", "PAIR", "compression='none', level=1", "3, 4, 6"),
+    "flat_tokens.views.selected({})": (
+        "d, [1]",
+        "train, [2, 1]",
+        "train, [1, 1]",
+        "train, [-1]",
+        "train, [40]",
+    ),
+    "flat_tokens.views.of_sources({})": ("None, 'a'", "train, ''", "train, 3"),
+    "flat_tokens.views.concat({})": ("[]", "[d]"),
+    "flat_tokens.views.all_trained({})": ("d",),
+    "flat_tokens.views.first_of_equals({})": ("d",),
 }
 
 
@@ -278,14 +155,49 @@ def dataset(make_dataset: Any) -> Any:
     return flat_tokens.open(make_dataset(sequences))
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_is_reported_in_one_line(call: Call, dataset: Any) -> None:
-    with pytest.raises(FlatTokensError) as caught:
-        call(dataset)
-    message = str(caught.value)
+def check_line(error: FlatTokensError) -> None:
+    message = str(error)
     assert message == message.strip()
     assert 10 < len(message) < 300
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_wrong_options_are_named(name: str, dataset: Any) -> None:
+    known = {"DATASET": dataset, "TRAIN": dataset.train, "LOADER": Loader(dataset.train, 4, 8)}
+
+    def given(value: Any) -> Any:
+        if isinstance(value, list):
+            return [given(each) for each in value]
+        return known.get(value, value) if isinstance(value, str) else value
+
+    module, _, kind = name.rpartition(".")
+    make = getattr(importlib.import_module(f"flat_tokens.{module}".rstrip(".")), kind)
+    valid, wrong = OPTIONS[name]
+    make(**{option: given(value) for option, value in valid.items()})
+    for option, values in wrong.items():
+        for value in values:
+            arguments = {key: given(each) for key, each in {**valid, option: value}.items()}
+            with pytest.raises(ArgumentError, match=option) as caught:
+                make(**arguments)
+            check_line(caught.value)
+
+
+@pytest.mark.parametrize("form", CALLS)
+def test_is_reported_in_one_line(form: str, dataset: Any) -> None:
+    train = dataset.train
+    names = {
+        "d": dataset,
+        "train": train,
+        "loader": Loader(train, 4, 8),
+        "packs": PackedSequences(train, 1000),
+    }
+    names |= {"mixture": Mixture([train], [1], 4, 8), "Mixture": Mixture, "RowSource": RowSource}
+    for value in CALLS[form]:
+        with pytest.raises(FlatTokensError) as caught:
+            eval(form.format(value), globals(), names)
+        check_line(caught.value)
 
 
 def test_iteration_and_membership(dataset: Any) -> None:

@@ -42,6 +42,7 @@ def test_reading_equals_numpy(folder: Path, drawn: Drawn) -> None:
         assert (train.loss_mask is None) == (drawn.trained is None)
         if train.loss_mask is not None:
             assert train.loss_mask[:].tolist() == drawn.trained
+            assert np.concatenate([[], *map(train.trained_of, range(len(train)))]).tolist() == drawn.trained
     check_equal(dataset.validation, [])
     assert dataset.manifest is not None
     assert [source["path"] for source in dataset.sources()] == [path for path, _ in drawn.sources]
