@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import DEFAULT, NAMES, Fields
 from flat_tokens.loading.steps import StepBatches, check_loader, steps_range
@@ -42,13 +41,6 @@ except ImportError as error:
 
 Tensors = dict[str, Any]  # Tensor, except max_seqlen int and block_mask BlockMask
 FIELDS = (*NAMES, "block_mask")
-
-
-def to_tensors(batch: Batch, fields: Sequence[str] = DEFAULT, *, ignore_first_labels: bool = True) -> Tensors:
-    """The named tensors of a batch of a Loader; see the module. Arrays of int64 are not copied, except labels."""
-    if not isinstance(batch, Batch):
-        raise invalid("batch", "must be a Batch of a Loader or Mixture", batch)
-    return _tensors(batch, Fields(fields, ignore_first_labels, FIELDS))
 
 
 def _tensors(batch: Batch, fields: Fields) -> Tensors:

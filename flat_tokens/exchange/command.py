@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flat_tokens import opening
 from flat_tokens.arguments import tokenizer_file
@@ -16,9 +14,6 @@ from tokenmill.cli.shared_arguments import add_layout
 from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word
 from tokenmill.stores import is_url
-
-if TYPE_CHECKING:
-    from flat_tokens.dataset_writer import WrittenSplit
 
 SEPARATOR_PLACES = {"last": "ends", "first": "begins", "dropped": "was dropped between"}
 READ = [name for name, described in FORMATS.items() if described.read_dtypes is not None]
@@ -146,36 +141,26 @@ def _count(text: str) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Write the files and print a line per split."""
-    from flat_tokens.exchange.export_dataset import ExportOptions, export_dataset
+    from flat_tokens.exchange.export_dataset import export_dataset
     from flat_tokens.unfinished import check_apart
 
     check_apart(arguments.output, [arguments.dataset, arguments.tokenizer])
-    options = ExportOptions(
-        arguments.to,
-        arguments.output,
-        SPLITS if arguments.split == "both" else (arguments.split,),
-        arguments.append_token,
-        arguments.dtype,
-        arguments.text,
-        arguments.tokenizer,
-        arguments.overwrite,
-    )
     dataset = opening.open(arguments.dataset)
-    exported = export_dataset(dataset.of_sources(*arguments.source) if arguments.source else dataset, options)
-    for note in exported.notes:
+    dataset = dataset.of_sources(*arguments.source) if arguments.source else dataset
+    exported, notes = export_dataset(dataset, arguments)
+    for note in notes:
         complain(note, "note")
-    for split, facts in exported.splits.items():
+    for split, facts in exported["splits"].items():
         files = ", ".join(f"{arguments.output}/{name}" for name in facts["files"])
         print(f"{split}: {facts['tokens']:,} tokens in {_documents(facts['documents'])}: {printable(files)}")
-    end = "no token" if exported.end_token is None else f"token {exported.end_token}"
-    print(f"IDs: {exported.dtype or 'text'}; {end} ends each document")
+    end = "no token" if exported["append_token"] is None else f"token {exported['append_token']}"
+    print(f"IDs: {exported['dtype'] or 'text'}; {end} ends each document")
     return 0
 
 
 def import_(arguments: argparse.Namespace) -> int:
     """Write the dataset and print a line per split."""
-    from flat_tokens.exchange.import_dataset import ImportOptions, import_dataset
-    from flat_tokens.storage.layout import ArrayLayout
+    from flat_tokens.exchange.import_dataset import import_dataset
     from flat_tokens.unfinished import check_apart
 
     inputs = [*arguments.inputs, *arguments.validation]
@@ -186,33 +171,16 @@ def import_(arguments: argparse.Namespace) -> int:
             )
     check_apart(arguments.output, [*inputs, arguments.tokenizer])
     tokenizer_file(arguments.tokenizer)
-    options = ImportOptions(
-        arguments.source,
-        {"train": arguments.inputs, "validation": arguments.validation},
-        arguments.output,
-        arguments.separator_token,
-        arguments.separator_place,
-        arguments.dtype,
-        arguments.column,
-        arguments.tokenizer,
-        arguments.vocabulary,
-        ArrayLayout.create(arguments.zarr_format, compression=arguments.compression),
-        arguments.overwrite,
-    )
-    imported = import_dataset(options)
-    for note in imported.notes:
+    written, notes = import_dataset(arguments)
+    for note in notes:
         complain(note, "note")
-    _print_written(arguments.output, imported.splits)
+    print(f"{printable(str(arguments.output))}: verified")
+    for split, found in written.items():
+        empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
+        print(f"{split}: {found.record.token_count:,} tokens in {_documents(found.record.seq_count)}{empty}")
     if arguments.separator_token not in (None, NO_TOKEN):
         print(f"token {arguments.separator_token} {SEPARATOR_PLACES[arguments.separator_place]} documents")
     return 0
-
-
-def _print_written(output: Path, splits: Mapping[str, WrittenSplit]) -> None:
-    print(f"{printable(str(output))}: verified")
-    for split, found in splits.items():
-        empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
-        print(f"{split}: {found.record.token_count:,} tokens in {_documents(found.record.seq_count)}{empty}")
 
 
 def _documents(count: int) -> str:

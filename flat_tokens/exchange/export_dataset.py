@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.blocks import append_token, blocks_of
 from flat_tokens.exchange.formats import FORMATS, NO_TOKEN, Contents, Format, check_dtype, module_of
-from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.format import LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.opening import Dataset
 from flat_tokens.storage import entries
 from flat_tokens.unfinished import Unfinished
@@ -24,64 +24,31 @@ NOTE_NAME = "export.json"
 NOTE_BYTES = 2**20
 
 
-@dataclass(frozen=True)
-class ExportOptions:
-    """What to export.
+def export_dataset(dataset: Dataset, options: Namespace) -> tuple[dict[str, Any], list[str]]:
+    """Write the folder. Return the content of export.json, and notes to print. Nothing is left of a run that fails.
 
-    target_format: name of a format.
-    append: token to append to each document, NO_TOKEN for none, None if unspecified.
-    dtype: type of the IDs (default: chosen by the format).
-    text: also write the text of documents, decoded with `tokenizer` or the dataset's own.
-    """
-
-    target_format: str
-    output: Path
-    splits: Sequence[str]
-    append: int | None = None
-    dtype: str | None = None
-    text: bool = False
-    tokenizer: Path | None = None
-    overwrite: bool = False
-
-
-@dataclass
-class Exported:
-    """The result.
-
-    dtype: type of the IDs, None in text.
-    end_token: token that ends each document in the files, or None.
-    splits: tokens, documents and file names of each.
-    notes: lines to print.
-    """
-
-    dtype: str | None
-    end_token: int | None
-    splits: dict[str, dict[str, Any]]
-    notes: list[str]
-
-
-def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
-    """Write the folder. Nothing is left of a run that fails.
+    options: the arguments of the command; see `command.add_export`.
 
     Raise ArgumentError, before a byte is written, if the format cannot hold the IDs or would lose the documents. Raise
     RefusedError, and DatasetError for a damaged dataset.
     """
-    name = options.target_format
-    target = FORMATS[name]
+    name, target = options.to, FORMATS[options.to]
+    chosen = SPLITS if options.split == "both" else (options.split,)
     output_outside(options.output, dataset.path)
     manifest = dataset.manifest
     appended = manifest.options.get("append_token") if manifest is not None else None
     own_end = appended.get("id") if isinstance(appended, dict) else None
     append = _appended(options, target, own_end)
-    dtype = _dtype(dataset, options, target, append)
+    dtype = _dtype([dataset[split].max_token_id for split in chosen], options, target, append)
     separator = own_end if append is None else append
-    exported = Exported(dtype, separator, {}, [])
+    splits: dict[str, dict[str, Any]] = {}
+    notes: list[str] = []
     known = _entries(dataset, options)
     with Unfinished(options.output, options.overwrite, not_an_export) as unfinished:
-        for split in options.splits:
+        for split in chosen:
             array = dataset[split]
             if array.loss_mask is not None and name != "jsonl":
-                exported.notes.append(f"{split}: the loss mask is not exported. Only jsonl keeps it.")
+                notes.append(f"{split}: the loss mask is not exported. Only jsonl keeps it.")
             inside = _Inside(None if target.marks_documents else separator, append is not None)
             blocks = inside.count(blocks_of(array))
             tokens = array.token_count + (0 if append is None else array.seq_count)
@@ -90,9 +57,9 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
             if append is not None:
                 blocks = append_token(blocks, append)
             files = module_of(name).write(unfinished.folder, contents, blocks)
-            exported.splits[split] = {"tokens": tokens, "documents": array.seq_count, "files": files}
+            splits[split] = {"tokens": tokens, "documents": array.seq_count, "files": files}
             if inside.total:
-                exported.notes.append(
+                notes.append(
                     f"{split}: token {separator} occurs {inside.total:,} times within documents. "
                     "Readers that split at this token will split those documents."
                 )
@@ -101,12 +68,12 @@ def export_dataset(dataset: Dataset, options: ExportOptions) -> Exported:
             "dataset": str(dataset.path),
             "dtype": dtype,
             "append_token": separator,
-            "splits": exported.splits,
+            "splits": splits,
             "tokenizer": None if manifest is None else manifest.tokenizer,
         }
         (unfinished.folder / NOTE_NAME).write_text(json.dumps(note, indent=2) + "\n", encoding="ascii")
         unfinished.publish()
-    return exported
+    return note, notes
 
 
 class _Inside:
@@ -128,45 +95,46 @@ class _Inside:
             yield block
 
 
-def _appended(options: ExportOptions, target: Format, own_end: int | None) -> int | None:
+def _appended(options: Namespace, target: Format, own_end: int | None) -> int | None:
     """Return the token to append to each document. Raise ArgumentError if the user must decide."""
-    if options.append not in (None, NO_TOKEN) and own_end is not None:
+    append: int | None = options.append_token
+    if append not in (None, NO_TOKEN) and own_end is not None:
         raise ArgumentError(
-            f"--append-token: every document already ends with token {own_end} (got {options.append}). "
+            f"--append-token: every document already ends with token {own_end} (got {append}). "
             "Pass --append-token none."
         )
-    if options.append is None and own_end is None and not target.marks_documents:
+    if append is None and own_end is None and not target.marks_documents:
         raise ArgumentError(
-            f"--append-token: required, since {options.target_format} files have no document boundaries. "
+            f"--append-token: required, since {options.to} files have no document boundaries. "
             "Pass the ID of an end-of-text token, or none to export without boundaries."
         )
-    return None if options.append == NO_TOKEN else options.append
+    return None if append == NO_TOKEN else append
 
 
-def _dtype(dataset: Dataset, options: ExportOptions, target: Format, append: int | None) -> str | None:
+def _dtype(largest_ids: list[int], options: Namespace, target: Format, append: int | None) -> str | None:
     """Return the type of the IDs in the files, None in text."""
-    largest = max([append or 0, *(dataset[split].max_token_id for split in options.splits)])
+    largest = max([append or 0, *largest_ids])
     if largest > LARGEST_TOKEN_ID:
         raise invalid("--append-token", f"must be in [0, {LARGEST_TOKEN_ID}]", largest)
     dtypes = target.write_dtypes or ()
-    check_dtype(options.target_format, dtypes, options.dtype)
+    check_dtype(options.to, dtypes, options.dtype)
     if not dtypes:
         return None
     fitting = [name for name in dtypes if largest <= np.iinfo(name).max]
-    wanted = options.dtype or (dtypes[0] if target.is_fixed else fitting[0])
+    wanted: str = options.dtype or (dtypes[0] if target.is_fixed else fitting[0])
     if wanted not in fitting:
         hint = f"Pass --dtype {fitting[0]}"
         if target.is_fixed:
-            hint += f" and configure the reader for it, since {options.target_format} expects {wanted}"
+            hint += f" and configure the reader for it, since {options.to} expects {wanted}"
         raise invalid("--dtype", f"{wanted} holds IDs up to {np.iinfo(wanted).max}", largest, f"{hint}.")
     return wanted
 
 
-def _entries(dataset: Dataset, options: ExportOptions) -> dict[int, bytes] | None:
+def _entries(dataset: Dataset, options: Namespace) -> dict[int, bytes] | None:
     if not options.text:
         return None
-    if options.target_format != "jsonl":
-        raise ArgumentError(f"--text: {options.target_format} files hold only IDs. Pass --to jsonl.")
+    if options.to != "jsonl":
+        raise ArgumentError(f"--text: {options.to} files hold only IDs. Pass --to jsonl.")
     path = options.tokenizer or dataset.tokenizer_path
     if path is None:
         raise ArgumentError("--text: the dataset has no tokenizer. Pass --tokenizer.")

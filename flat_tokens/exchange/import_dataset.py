@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,56 +16,24 @@ from flat_tokens.format import SPLITS
 from flat_tokens.storage.layout import ArrayLayout
 
 
-@dataclass(frozen=True)
-class ImportOptions:
-    """What to import.
+def import_dataset(options: Namespace) -> tuple[dict[str, WrittenSplit], list[str]]:
+    """Write the dataset. Return the splits, and notes to print. Nothing is left of a run that fails.
 
-    source_format: name of a format.
-    inputs: paths by split.
-    separator: token at which documents are cut, NO_TOKEN for one document per input, None if the files mark documents.
-    separator_place: position of that token in its document; see `blocks.cut_at`.
-    dtype: type of the IDs, where the files do not state it.
-    column: column of the IDs in mds.
-    tokenizer: tokenizer.json of the IDs, which is stored with the dataset.
-    vocabulary: IDs must be below this.
-    """
-
-    source_format: str
-    inputs: Mapping[str, list[str]]
-    output: Path
-    separator: int | None = None
-    separator_place: str = "last"
-    dtype: str | None = None
-    column: str | None = None
-    tokenizer: Path | None = None
-    vocabulary: int | None = None
-    layout: ArrayLayout = field(default_factory=ArrayLayout)
-    overwrite: bool = False
-
-
-@dataclass
-class Imported:
-    """The result. notes: lines to print."""
-
-    splits: dict[str, WrittenSplit]
-    notes: list[str]
-
-
-def import_dataset(options: ImportOptions) -> Imported:
-    """Write the dataset. Nothing is left of a run that fails.
+    options: the arguments of the command; see `command.add_import`.
 
     Raise ArgumentError, RefusedError, DatasetError for damaged inputs or invalid IDs, and OSError.
     """
-    name = options.source_format
+    name = options.source
     check_dtype(name, FORMATS[name].read_dtypes or (), options.dtype)
     if options.column is not None and name != "mds":
         raise ArgumentError(f"--column: {name} files have no columns. Omit it.")
     read_options = ReadOptions(options.dtype, options.column, [])
-    facts = {"imported_from": name, "separator_token": options.separator}
+    facts = {"imported_from": name, "separator_token": options.separator_token}
+    layout = ArrayLayout.create(options.zarr_format, compression=options.compression)
     with Writer(
-        options.output, options.tokenizer, layout=options.layout, options=facts, overwrite=options.overwrite
+        options.output, options.tokenizer, layout=layout, options=facts, overwrite=options.overwrite
     ) as writer:
-        ends_with = options.separator if options.separator_place == "last" else None
+        ends_with = options.separator_token if options.separator_place == "last" else None
         for split in SPLITS:
             last = -1
             for block in _blocks(options, read_options, split, writer):
@@ -75,12 +43,12 @@ def import_dataset(options: ImportOptions) -> Imported:
             if last not in (-1, ends_with):
                 ends_with = None
         writer.options["append_token"] = None if ends_with in (None, NO_TOKEN) else {"id": ends_with}
-    return Imported(writer.written, list(dict.fromkeys(read_options.notes)))
+    return writer.written, list(dict.fromkeys(read_options.notes))
 
 
-def _blocks(options: ImportOptions, read_options: ReadOptions, split: str, writer: Writer) -> Iterator[Block]:
+def _blocks(options: Namespace, read_options: ReadOptions, split: str, writer: Writer) -> Iterator[Block]:
     """Yield the blocks of all inputs of a split."""
-    separator = options.separator
+    separator: int | None = options.separator_token
     largest, reason = writer.max_token_id, "the limit of the format"
     if options.tokenizer is not None:
         reason = "the IDs of --tokenizer"
@@ -88,9 +56,9 @@ def _blocks(options: ImportOptions, read_options: ReadOptions, split: str, write
         largest, reason = options.vocabulary - 1, "the range of --vocabulary"
 
     def of_inputs() -> Iterator[Block]:
-        for path in options.inputs.get(split, []):
+        for path in options.inputs if split == "train" else options.validation:
             token_count = 0
-            blocks: Iterator[Block] = module_of(options.source_format).read(Path(path), read_options)
+            blocks: Iterator[Block] = module_of(options.source).read(Path(path), read_options)
             for block in cut_at(blocks, NO_TOKEN, "last") if separator == NO_TOKEN else blocks:
                 if block.ends is None and separator is None:
                     raise ArgumentError(
@@ -99,7 +67,7 @@ def _blocks(options: ImportOptions, read_options: ReadOptions, split: str, write
                     )
                 yield _checked(block, path, token_count, largest, reason)
                 token_count += len(block.ids)
-            facts = {"path": path, "kind": options.source_format, "split": split, "tokens": token_count}
+            facts = {"path": path, "kind": options.source, "split": split, "tokens": token_count}
             writer.sources.append(facts)
 
     if separator is not None and separator != NO_TOKEN:
