@@ -153,6 +153,13 @@ class EntryFile:
     def read_rank_file(data: bytes) -> EntryFile:
         """Read a rank file: one line `base64 rank` per entry."""
     @staticmethod
+    def from_entries(entries: dict[int, bytes], merges: Sequence[tuple[bytes, bytes]] | None) -> EntryFile:
+        """Collect entries and merges. Raise TypeError for other types, ValueError for an ID out of range.
+
+        entries: an empty one becomes a text.
+        merges: None for a rank file: the rank is the ID, and every adjacent pair that forms an entry merges.
+        """
+    @staticmethod
     def from_arrays(
         ids: NDArray[np.uint32], ends: NDArray[np.uint64], bytes: bytes, merges: NDArray[np.uint32] | None
     ) -> EntryFile:
@@ -196,32 +203,10 @@ class EntryFile:
         normalizer: Sequence[NormalizerStep] = (),
         changes: Sequence[NormalizerStep] = (),
         decoding: TextDecoding | None = None,
+        cache_bytes: int = 256 << 20,
     ) -> TokenizerCore:
         """Return a core with all merges and entries, without the special tokens that merging does not need.
 
-        Raise ValueError as TokenizerCore does, for two entries with one ID, and for a merge that is listed twice.
-        """
-
-class TokenizerCore:
-    """An immutable tokenizer. Threads may share it. Its caches are bounded."""
-
-    def __init__(
-        self,
-        entries: dict[int, bytes],
-        merges: Sequence[tuple[bytes, bytes]] | None,
-        special_tokens: dict[bytes, int] | AddedTokens,
-        automaton: Automaton | None,
-        ignore_merges: bool,
-        text_rules: TextRules | None = None,
-        normalizer: Sequence[NormalizerStep] = (),
-        changes: Sequence[NormalizerStep] = (),
-        decoding: TextDecoding | None = None,
-        cache_bytes: int = 256 << 20,
-    ) -> None:
-        """Build a core. Raise ValueError with the name of the invalid entry or merge.
-
-        entries: without special tokens.
-        merges: None for a rank file: the rank is the ID, and every adjacent pair that forms an entry merges.
         special_tokens: added tokens, or a dict of tokens that are found by their bytes alone.
         automaton: cuts texts into pretokens after `changes`. None: only given pretokens can be encoded.
         ignore_merges: emit a pretoken that is an entry without merging.
@@ -230,7 +215,12 @@ class TokenizerCore:
         changes: steps of the pre-tokenizer, for the text between all added tokens.
         decoding: how to decode entries that are text.
         cache_bytes: maximum size of all caches together.
+
+        Raise ValueError with the location of the first invalid entry or merge: "vocab[5]: ..." or "merges[7]: ...".
         """
+
+class TokenizerCore:
+    """An immutable tokenizer. Threads may share it. Its caches are bounded."""
 
     @staticmethod
     def from_merges(

@@ -41,7 +41,7 @@ from bpe.parts import Parts, core_components, make_parts
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
 from bpe.tokenizer import Tokenizer
-from bpe.vocabulary import BYTE_ENTRIES, TextRules, Vocabulary, product
+from bpe.vocabulary import BYTE_ENTRIES, TextRules, Vocabulary
 from tokenmill.inputs.sizes import counted
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ class InitialVocabulary:
         merges = [] if old is None else list(old.merges)
         for left, right in pairs.tolist():
             merges.append((entries[left], entries[right]))
-            entries.append(product(*merges[-1], rule.text_rules))
+            rules = rule.text_rules
+            entries.append(b"".join(merges[-1]) if rules is None else rules.join(*merges[-1]))
         new = [*entries[len(self.entries) :], *self.last]
         parts = make_parts(
             self.vocab | dict(enumerate(new, max(self.vocab, default=-1) + 1)),
@@ -323,9 +324,7 @@ def _in_entries(
         needed = 4 * counts.pretoken_bytes.nbytes + 32 * len(counts) + 16 * counts.largest_block_bytes()
         check_room(needed, "encoding the pretokens", budget)
     rules = old.text_rules
-    encoder = _core.TokenizerCore(
-        dict(old.ordinary_entries),
-        old.merges,
+    encoder = _core.EntryFile.from_entries(old.ordinary_entries, old.merges).encoder(
         {},
         None,
         old.ignore_merges,

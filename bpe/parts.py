@@ -13,10 +13,11 @@ from typing import Any, Literal, TypedDict
 from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens, decoded_texts
 from bpe.decoders import Decoder
+from bpe.errors import BadTokenizer
 from bpe.normalizers import Normalizer, core_steps, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary, check_vocabulary
+from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary, read_vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,24 +146,29 @@ def make_parts(
     decoded_only: ID -> text of entries that encoding never produces.
     """
     added = None
-    if not isinstance(special_tokens, (str, bytes, Mapping, type(None))):
+    if not isinstance(special_tokens, (str, bytes, set, frozenset, Mapping, type(None))):
         given = list(special_tokens)
         tokens = [token for token in given if isinstance(token, AddedToken)]
         if tokens and len(tokens) == len({token.text for token in tokens}) == len(given):
             special_tokens = {token.text: token.id for token in tokens}
             added = tuple(sorted(tokens, key=lambda token: token.id))
         else:
-            special_tokens = given  # type: ignore[assignment] # check_vocabulary rejects others
-    checked = check_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
-    decoded_only = {**checked.decoded_only, **decoded_only}
+            special_tokens = given  # type: ignore[assignment] # read_vocabulary rejects others
+    file, specials, unk_id = read_vocabulary(vocab, merges, special_tokens, text_rules)  # type: ignore[arg-type]
+    if ignore_merges is None:
+        ignore_merges = merges is None
+    decoded_only = {**{id_: text for text, id_ in file.texts.items()}, **decoded_only}
     pretokenizer, normalizer = Pretokenizer.from_pattern(pattern), make_normalizer(normalizer)
     if added is None:
-        added = tuple(
-            AddedToken(text, id_)
-            for text, id_ in sorted(checked.special_tokens.items(), key=lambda item: item[1])
+        by_id = sorted(specials.items(), key=lambda item: item[1])
+        added = tuple(AddedToken(text, id_) for text, id_ in by_id)
+    try:
+        core = file.encoder(
+            ignore_merges=ignore_merges,
+            text_rules=None if text_rules is None else text_rules.for_core(unk_id),
+            **core_components(pretokenizer, normalizer, added, decoded_only, text_rules, decoder),
         )
-    core = checked.build(
-        **core_components(pretokenizer, normalizer, added, decoded_only, text_rules, decoder)
-    )
-    vocabulary = Vocabulary(core, checked.special_tokens, checked.ignore_merges, text_rules, decoded_only)
+    except ValueError as error:
+        raise BadTokenizer(str(error)) from None
+    vocabulary = Vocabulary(core, specials, ignore_merges, text_rules, decoded_only)
     return Parts(vocabulary, pretokenizer, normalizer, added, post_processor, decoder=decoder)

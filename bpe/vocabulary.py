@@ -1,15 +1,13 @@
-"""A validated vocabulary: entries, merges and special tokens.
-
-Invariants of a `Vocabulary`:
+"""Entries, merges and special tokens of a tokenizer, and the rules for entries that are text.
 
 - IDs are in [0, 2^31). Gaps are allowed.
 - Ordinary entries are distinct. They include each of the 256 bytes unless they are text (`TextRules`).
 - Every merge joins two ordinary entries to a third.
 - Special tokens are not empty and take no part in merging.
 
-A violation raises an error that names the entry or merge.
+The core checks entries and merges, whether they come from a file or from Python.
 
-An entry is ordinary unless a special token has its id. The exception is an entry that text without the special
+An entry is ordinary unless a special token has its ID. The exception is an entry that text without the special
 token needs as well, one that merging begins with or a part or product of a merge: it is both (Hugging Face's trainer
 makes such vocabularies when a special token is one character).
 """
@@ -18,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Final, TypeGuard
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, lone_surrogate, shown
@@ -218,121 +216,44 @@ def warning_of_missing_bytes(vocabulary: Vocabulary) -> str:
     return f"no entries for the bytes {listed}. Encoding {effect}."
 
 
-def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
-    """Return all pairs of entries with joined bytes that are an entry: the merges of a rank file, in their order.
-
-    {0: b"a", 1: b"b", 2: b"ab"} -> [(b"a", b"b")]
-    """
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    merges: list[tuple[bytes, bytes]] = []
-    for _, entry in sorted(entries.items()):
-        splits = []
-        for place in range(1, len(entry)):
-            left, right = entry[:place], entry[place:]
-            if left in id_of and right in id_of:
-                splits.append((id_of[left], id_of[right]))
-        merges.extend((entries[left_id], entries[right_id]) for left_id, right_id in sorted(splits))
-    return merges
-
-
-class CheckedVocabulary(NamedTuple):
-    """Arguments of `Tokenizer`, checked.
-
-    entries: ordinary entries. unk_id: ID of the unknown token, or None.
-    """
-
-    entries: dict[int, bytes]
-    merges: list[tuple[bytes, bytes]] | None
-    special_tokens: dict[str, int]
-    ignore_merges: bool
-    text_rules: TextRules | None
-    decoded_only: dict[int, str]
-    unk_id: int | None
-
-    def build(
-        self, special_tokens: _core.AddedTokens, automaton: _core.Automaton | None, **rest: Any
-    ) -> _core.TokenizerCore:
-        """Build the core with these components (`bpe.parts.CoreComponents`)."""
-        rules = None if self.text_rules is None else self.text_rules.for_core(self.unk_id)
-        try:
-            return _core.TokenizerCore(
-                self.entries, self.merges, special_tokens, automaton, self.ignore_merges, rules, **rest
-            )
-        except ValueError as error:
-            raise BadTokenizer(str(error)) from None
-
-
-def check_vocabulary(
+def read_vocabulary(
     vocab: Mapping[int, bytes],
     merges: Iterable[tuple[bytes, bytes]] | None,
-    special_tokens: SpecialTokens = None,
-    ignore_merges: bool | None = None,
-    text_rules: TextRules | None = None,
-) -> CheckedVocabulary:
-    """Check the arguments of `Tokenizer`. Raise BadTokenizer for the first fault.
+    special_tokens: SpecialTokens,
+    text_rules: TextRules | None,
+) -> tuple[_core.EntryFile, dict[str, int], int | None]:
+    """Return entries and merges for the core, text -> ID of the special tokens, and the ID of the unknown token.
 
     vocab may hold the special tokens and one empty entry, which encoding never produces. A special token without an ID
-    gets the ID of the entry with its bytes, else the next free ID, in order. ignore_merges None: yes for a rank file,
-    no otherwise. text_rules: None for a byte-level vocabulary.
+    gets the ID of the entry with its bytes, else the next free ID, in order. Raise BadTokenizer for a fault in them.
     """
     entries = dict(vocab)
-    merge_list = None if merges is None else [(left, right) for left, right in merges]
     check_ids(entries)
-    decoded_only = {id_: "" for id_, entry in entries.items() if not entry}
-    if len(decoded_only) > 1:
-        raise BadTokenizer(f"vocab: only one entry may be empty (got IDs {list(decoded_only)[:2]})")
-    for id_ in decoded_only:
-        del entries[id_]
+    empty = [id_ for id_, entry in entries.items() if not entry]
+    if len(empty) > 1:
+        raise BadTokenizer(f"vocab: only one entry may be empty (got IDs {empty[:2]})")
     given = set(entries.values())
     specials = assign_special_ids(entries, special_tokens)
     if text_rules is not None:
-        check_text_entries(entries, merge_list, text_rules)
-
-    in_merges = used_by_merges({text.encode() for text in specials}, merge_list or (), text_rules)
+        check_text_entries(entries, merges is not None, text_rules)
+    unk_id = None if text_rules is None else text_rules.unk_id(entries)
     special_ids = set(specials.values())
-    ordinary = {id_: entry for id_, entry in entries.items() if id_ not in special_ids}
-    ordinary_bytes = set(ordinary.values())
-    for text, id_ in specials.items():
-        entry = text.encode()
-        # In a text vocabulary, it is an entry only if listed. Otherwise other texts would get its ID.
-        begins = len(entry) == 1 if text_rules is None else entry in given and text_rules.begins(entry)
-        if entry not in ordinary_bytes and (begins or entry in in_merges):
-            ordinary[id_] = entry
-
-    if taken := decoded_only.keys() & specials.values():
-        raise BadTokenizer(f"special_tokens: ID {min(taken)} belongs to the empty entry")
-    id_of = check_entries(ordinary, needs_bytes=text_rules is None)
-    if merge_list is not None:
-        check_merges(merge_list, id_of, text_rules)
-    return CheckedVocabulary(
-        dict(sorted(ordinary.items())),
-        merge_list,
-        specials,
-        merge_list is None if ignore_merges is None else ignore_merges,
-        text_rules,
-        decoded_only,
-        None if text_rules is None else text_rules.unk_id(entries),
-    )
+    ordinary = {entry for id_, entry in entries.items() if id_ not in special_ids}
+    for id_ in special_ids:  # the core decides which of the others are ordinary too
+        entry = entries[id_]
+        only_special = len(entry) > 1 if merges is None else text_rules is not None and entry not in given
+        if only_special or entry in ordinary:
+            del entries[id_]
+    pairs = None if merges is None else [(left, right) for left, right in merges]
+    try:
+        return _core.EntryFile.from_entries(entries, pairs), specials, unk_id
+    except TypeError as error:
+        raise BadTokenizer(str(error)) from None
 
 
-def product(left: bytes, right: bytes, text_rules: TextRules | None) -> bytes:
-    """Return the product of a merge."""
-    return left + right if text_rules is None else text_rules.join(left, right)
-
-
-def used_by_merges(
-    candidates: Collection[bytes], merges: Merges, text_rules: TextRules | None = None
-) -> set[bytes]:
-    """Return the candidates that are a part or the product of a merge."""
-    if not candidates:
-        return set()
-    used = {part for pair in merges for part in pair if part in candidates}
-    return used | {product(*pair, text_rules) for pair in merges} & {*candidates}
-
-
-def check_text_entries(entries: Mapping[int, bytes], merges: Merges | None, rules: TextRules) -> None:
+def check_text_entries(entries: Mapping[int, bytes], has_merges: bool, rules: TextRules) -> None:
     """Raise BadTokenizer if entries are not text as the rules require."""
-    if merges is None:
+    if not has_merges:
         raise BadTokenizer("text_rules: must be None for a rank file")
     if not rules.byte_level:
         for id_, entry in entries.items():
@@ -360,51 +281,6 @@ def check_ids(entries: Mapping[int, bytes]) -> None:
             )
         if type(entry) is not bytes:
             raise BadTokenizer(f"vocab[{id_}]: must be bytes (got {shown(entry)})")
-
-
-def check_entries(ordinary: Mapping[int, bytes], needs_bytes: bool = True) -> dict[bytes, int]:
-    """Return bytes -> ID. Raise BadTokenizer for bytes of two entries and, with needs_bytes, for a missing byte."""
-    id_of = {entry: id_ for id_, entry in ordinary.items()}
-    if len(id_of) < len(ordinary):
-        for id_, entry in ordinary.items():
-            if id_of[entry] != id_:
-                raise BadTokenizer(f"vocab[{id_}]: same bytes as vocab[{id_of[entry]}] (got {shown(entry)})")
-    missing = [byte for byte in range(256) if bytes([byte]) not in id_of]
-    if missing and needs_bytes:
-        raise BadTokenizer(
-            f"vocab: {len(missing)} of the 256 bytes have no entry, the first is 0x{missing[0]:02x}. Add an entry for "
-            "each byte."
-        )
-    return id_of
-
-
-def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRules | None = None) -> None:
-    """Raise BadTokenizer for the first merge of or to something that is not an ordinary entry, or a duplicate."""
-    known = id_of.keys()
-    if (
-        {left for left, _ in merges} <= known
-        and {right for _, right in merges} <= known
-        and {product(*pair, text_rules) for pair in merges} <= known
-        and len(set(merges)) == len(merges)
-    ):
-        return
-    seen: dict[tuple[bytes, bytes], int] = {}
-    for index, (left, right) in enumerate(merges):
-        for part in (left, right):
-            if part not in id_of:
-                raise BadTokenizer(
-                    f"merges[{index}]: part is not an entry of the vocabulary (got {shown(part)})"
-                )
-        made = product(left, right, text_rules)
-        if made not in id_of:
-            raise BadTokenizer(
-                f"merges[{index}]: product is not an entry of the vocabulary (got {shown(made)})"
-            )
-        first = seen.setdefault((left, right), index)
-        if first != index:
-            raise BadTokenizer(
-                f"merges[{index}]: same as merges[{first}] (got {shown(left)} and {shown(right)})"
-            )
 
 
 def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens) -> dict[str, int]:

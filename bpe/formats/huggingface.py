@@ -95,8 +95,7 @@ def read_whole(data: bytes) -> ReadFile:
     try:
         core = file.encoder(ignore_merges=ignore_merges, text_rules=rules, **components)
     except ValueError as error:
-        path = "model." if str(error).startswith("merges[") else "model.vocab: "
-        raise BadTokenizer(path + str(error)) from None
+        raise BadTokenizer(f"model.{error}") from None
     keys = frozenset(text for text in envelope.special_tokens if model.id_of(text) is not None)
     vocabulary = Vocabulary(core, envelope.special_tokens, ignore_merges, text_rules, decoded_only)
     return ReadFile(Parts(vocabulary, *envelope), root, keys)

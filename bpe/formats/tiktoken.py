@@ -22,7 +22,7 @@ from bpe.errors import BadTokenizer, shown
 from bpe.formats.faults import must_be, not_storable
 from bpe.parts import Parts, core_components
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, Vocabulary, check_ids, check_special_texts, every_split, shared_id
+from bpe.vocabulary import SpecialTokens, Vocabulary, check_ids, check_special_texts, shared_id
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -121,7 +121,7 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
             )
         highest = id_of[product]
     unreached = first_unreached(entries, merges)
-    if unreached is None or (ignore_merges and set(merges) == set(every_split(entries))):
+    if unreached is None or (ignore_merges and set(merges) == _every_merge(entries)):
         return
     raise BadTokenizer(
         f"entry {unreached}: merges do not produce it, but a rank file would (got {shown(entries[unreached])}). Save "
@@ -129,9 +129,15 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
     )
 
 
+def _every_merge(entries: dict[int, bytes]) -> set[tuple[bytes, bytes]]:
+    """Return all pairs of entries whose joined bytes are an entry."""
+    ids = _core.EntryFile.from_entries(entries, None).encoder({}, None, True).merge_ids().tolist()
+    return {(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)}
+
+
 def first_unreached(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]]) -> int | None:
     """Return the lowest ID of an entry that merging its own bytes does not produce; None if there is none."""
-    encoder = _core.TokenizerCore(entries, merges, {}, None, False)
+    encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, None, False)
     for id_, entry in sorted(entries.items()):
         ids = encoder.encode_pretokens(entry, np.array([len(entry)], np.uint64))
         if len(ids) != 1 or ids[0] != id_:

@@ -77,7 +77,7 @@ def merging_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
     if tokenizer.text_rules is not None:
         return _encoder_of_text(tokenizer, entries, tokenizer.merges, ignore_merges=False)
     merges = None if tokenizer.is_rank_file else tokenizer.merges
-    return _encoder_of_bytes(_core.TokenizerCore(entries, merges, {}, None, False))
+    return _encoder_of_bytes(_core.EntryFile.from_entries(entries, merges).encoder({}, None, False))
 
 
 def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
@@ -91,7 +91,9 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
     if tokenizer.is_rank_file:
         longer = [id_ for id_, entry in entries.items() if len(entry) > 1][: vocab_size - len(kept)]
         kept |= {id_: entries[id_] for id_ in longer}
-        return _encoder_of_bytes(_core.TokenizerCore(kept, None, {}, None, tokenizer.ignore_merges))
+        return _encoder_of_bytes(
+            _core.EntryFile.from_entries(kept, None).encoder({}, None, tokenizer.ignore_merges)
+        )
     id_of = {entry: id_ for id_, entry in entries.items()}
     merges = tokenizer.merges
     used = 0
@@ -107,7 +109,9 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
     possible = [pair for pair in merges[:used] if pair[0] in there and pair[1] in there]
     if rules is not None:
         return _encoder_of_text(tokenizer, kept, possible)
-    return _encoder_of_bytes(_core.TokenizerCore(kept, possible, {}, None, tokenizer.ignore_merges))
+    return _encoder_of_bytes(
+        _core.EntryFile.from_entries(kept, possible).encoder({}, None, tokenizer.ignore_merges)
+    )
 
 
 def first_size(tokenizer: Tokenizer) -> int:
@@ -139,9 +143,7 @@ def _encoder_of_text(
     rules = tokenizer.text_rules
     assert rules is not None
     unk_id = None if rules.unk_token is None else _id_of(tokenizer, rules.unk_token.encode())
-    core = _core.TokenizerCore(
-        entries,
-        merges,
+    core = _core.EntryFile.from_entries(entries, merges).encoder(
         {},
         compiled_of(()).automaton,
         tokenizer.ignore_merges if ignore_merges is None else ignore_merges,

@@ -39,13 +39,8 @@ ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"inte
 
 def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.TokenizerCore:
     special = {text.encode(): id_ for text, id_ in SPECIAL.items()}
-    return _core.TokenizerCore(
-        ENTRIES,
-        None if rule == "ranks" else MERGES,
-        special,
-        pattern and automaton_of(pattern),
-        rule != "merges",
-        **options,
+    return _core.EntryFile.from_entries(ENTRIES, None if rule == "ranks" else MERGES).encoder(
+        special, pattern and automaton_of(pattern), rule != "merges", **options
     )
 
 

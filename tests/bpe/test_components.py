@@ -173,8 +173,8 @@ def test_pieces_of_later_phases_are_counted() -> None:
 def test_pieces_of_later_phases_are_encoded(variant: str) -> None:
     """Words of up to a few blocks between pieces that reach a later phase."""
     found = pretokenizer_from_json(FALCON)
-    by_text = _core.TokenizerCore(ENTRIES, MERGES, {}, found.automaton, False)
-    by_pieces = _core.TokenizerCore(ENTRIES, MERGES, {}, None, False)
+    by_text = _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, found.automaton, False)
+    by_pieces = _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, None, False)
     rng = Random(6)
     for _ in range(60):
         words = [

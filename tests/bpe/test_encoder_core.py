@@ -249,7 +249,7 @@ def test_bad_vocabularies_are_named(
     entries: dict[int, bytes], merges: list[tuple[bytes, bytes]] | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        _core.TokenizerCore(entries, merges, {}, automaton_of("gpt2"), False)
+        _core.EntryFile.from_entries(entries, merges).encoder({}, automaton_of("gpt2"), False)
 
 
 def test_bad_arguments_are_named() -> None:
@@ -292,7 +292,7 @@ def test_every_variant_merges_alike(variant: str, rule: str) -> None:
 def test_threads_share_one_long_document(pattern: str) -> None:
     """No separator for megabytes, then one at every offset around a cut; a long span that cannot be cut."""
     special = {SEPARATOR: 5000}
-    encoder = _core.TokenizerCore(ENTRIES, None, special, automaton_of(pattern), True)
+    encoder = _core.EntryFile.from_entries(ENTRIES, None).encoder(special, automaton_of(pattern), True)
     sentences = [sentence.encode() for sentence in SENTENCES]
     rng = random.Random(5)
     text = b"".join(rng.choices(sentences, k=60_000))
@@ -313,7 +313,7 @@ def test_threads_share_a_long_document_that_is_full_of_special_tokens(pattern: s
     """Special tokens that contain offsets to cut at, overlap, share prefixes, or are at every offset around a cut."""
     names = ["<|x|>", "<|x|>y", "x a b", "b x", ". . . .", SEPARATOR.decode()]
     special = {name.encode(): 5000 + i for i, name in enumerate(names)}
-    encoder = _core.TokenizerCore(ENTRIES, None, special, automaton_of(pattern), True)
+    encoder = _core.EntryFile.from_entries(ENTRIES, None).encoder(special, automaton_of(pattern), True)
     rng = random.Random(6)
     parts = [*names[:-1], *SENTENCES, "a b", " ", ". .", "x", "<|", "y"]
     texts = ["".join(rng.choices(parts, k=300_000)), "a b x " * 500_000, ". " * 1_000_000]
@@ -348,7 +348,7 @@ def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_character_by_itself_may_be_an_entry_that_no_merge_reaches(pattern: str) -> None:
     entries = {value: bytes([value]) for value in range(256)} | {300: "\u200d".encode(), 301: "中".encode()}
-    encoder = _core.TokenizerCore(entries, [], {b"<|x|>": 400}, automaton_of(pattern), True)
+    encoder = _core.EntryFile.from_entries(entries, []).encoder({b"<|x|>": 400}, automaton_of(pattern), True)
     for character, tail, before in itertools.product(
         "\u200d中", ["", " ", "b", "!", " <|x|>"], ["é", "a ", "한한 ", "中"]
     ):
@@ -389,7 +389,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
     best = _core.simd_variants()[0]
     _core.set_simd_variant(variant)
     try:
-        encoder = _core.TokenizerCore(entries, None, {}, automaton_of("gpt2"), whole)
+        encoder = _core.EntryFile.from_entries(entries, None).encoder({}, automaton_of("gpt2"), whole)
         ends = ["", "\n", " ", "a", "é", "я", "😀", "ไ", "12", "。\n", "，a", "ー-", "\u3000"]
         for size in [*range(1, 20), 31, 32, 33, 47, 48, 49, 63, 64, 65, 255, 256, 257]:
             weights = [4, 4, 4, 1, 1, 1, 2, 2, 1]
@@ -410,8 +410,8 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
 @pytest.mark.parametrize("first_id", [0, (1 << 18) - 110, 1 << 18, (1 << 31) - 256])
 def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
     """A cache slot holds up to seven IDs below 2^18; other lists are in the arena."""
-    encoder = _core.TokenizerCore(
-        {first_id + i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False
+    encoder = _core.EntryFile.from_entries({first_id + i: bytes([i]) for i in range(256)}, None).encoder(
+        {}, automaton_of("gpt2"), False
     )
     rng = random.Random(first_id)
     words = ["".join(rng.choices("abcklmnoxyz", k=size)) for size in range(1, 20) for _ in range(20)]
@@ -426,7 +426,9 @@ def test_a_cache_that_grows_while_a_long_pretoken_is_taken_from_it() -> None:
     reported reads from the freed table.
     """
     rng = random.Random(5)
-    encoder = _core.TokenizerCore({i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False)
+    encoder = _core.EntryFile.from_entries({i: bytes([i]) for i in range(256)}, None).encoder(
+        {}, automaton_of("gpt2"), False
+    )
     long, *words = ("".join(rng.choices("abcdefghijklmnop", k=size)) for size in [400] + [8] * 2200)
     known, fresh = words[:200], words[200:]
     first = " ".join([long, *known])
@@ -442,7 +444,7 @@ def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -
     rng = random.Random(seed)
     entries = characters_vocabulary(rng)
     id_of = {entry: id_ for id_, entry in entries.items()}
-    encoder = _core.TokenizerCore(entries, None, {}, None, whole)
+    encoder = _core.EntryFile.from_entries(entries, None).encoder({}, None, whole)
     alphabet = [
         "中",
         "文",

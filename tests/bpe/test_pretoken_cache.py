@@ -14,7 +14,7 @@ from bpe import _core
 def encoder_of(**options: int) -> _core.TokenizerCore:
     pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
     entries = dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
-    return _core.TokenizerCore(entries, None, {}, automaton_of("gpt2"), True, **options)
+    return _core.EntryFile.from_entries(entries, None).encoder({}, automaton_of("gpt2"), True, **options)
 
 
 def check_same_again(*texts: bytes, **options: int) -> _core.TokenizerCore:

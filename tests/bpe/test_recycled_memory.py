@@ -28,7 +28,9 @@ def byte_text(seed: int, size: int) -> bytes:
 @pytest.fixture(scope="module")
 def encoder() -> _core.TokenizerCore:
     """Return an encoder with the bytes as IDs."""
-    return _core.TokenizerCore({i: bytes([i]) for i in range(256)}, [], {}, automaton_of("gpt2"), False)
+    return _core.EntryFile.from_entries({i: bytes([i]) for i in range(256)}, []).encoder(
+        {}, automaton_of("gpt2"), False
+    )
 
 
 def encode(encoder: _core.TokenizerCore, text: bytes, threads: int = 1) -> np.ndarray:
@@ -69,7 +71,8 @@ import resource
 from pathlib import Path
 from bpe import _core
 from bpe.pretokenizer import named
-encoder = _core.TokenizerCore({i: bytes([i]) for i in range(256)}, [], {}, named("gpt2").automaton, False)
+entries = _core.EntryFile.from_entries({i: bytes([i]) for i in range(256)}, [])
+encoder = entries.encoder({}, named("gpt2").automaton, False)
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + (900 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -559,8 +559,8 @@ MALFORMED: dict[str, tuple[Any, str]] = {
     "a lone surrogate": (replaced(b'"content": "<s>"', rb'"content": "<s>\ud800"'), r"text '<s>\ud800': "),
     "an ID of a fraction": (in_vocab(b'"zz": 1.0'), "model.vocab['zz']: "),
     "an ID far too large": (in_vocab(b'"zz": 1' + b"0" * 30), "model.vocab['zz']: "),
-    "an ID twice": (in_vocab(b'"zz": 98'), "model.vocab: id 98 is that of both"),
-    "an entry twice": (in_vocab(b'"!": 9999'), "model.vocab: entries 33 and 9999 are both b'!'"),
+    "an ID twice": (in_vocab(b'"zz": 98'), "model.vocab: ID 98 "),
+    "an entry twice": (in_vocab(b'"!": 9999'), "model.vocab[33]: same bytes"),
     "a text twice": (in_vocab(b'" ": 9998, " ": 9999'), "model.vocab: a key is given twice"),
     "the vocabulary twice": (replaced(b'"vocab": {', b'"vocab": {}, "vocab": {'), "key 'vocab': "),
     "a token twice": (replaced(b'"content": "<t>"', b'"content": "<s>"'), "added_tokens[1].content: "),
@@ -570,7 +570,7 @@ MALFORMED: dict[str, tuple[Any, str]] = {
     "a merge of text": (replaced(b'"merges": [', '"merges": [["▁", "a"], '.encode()), "model.merges[0]: "),
     "a merge without product": (
         replaced(b'"merges": [', b'"merges": ["z !", '),
-        "model.merges[0] (b'z', b'!'): ",
+        "model.merges[0]: product ",
     ),
     "a merge twice": (lambda data: data.replace(b'"]]}}', b'"], ["b", "e"], ["b", "e"]]}}'), "model.merges["),
     "an affix": (

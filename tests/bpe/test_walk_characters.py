@@ -87,7 +87,9 @@ def texts_and_ids(kind: str, rule: str, pattern: str) -> tuple[list[str], list[l
 def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: str) -> None:
     entries, merges = vocabulary(kind)
     listed = None if rule == "ranks" else merges
-    encoder = _core.TokenizerCore(entries, listed, {}, automaton_of(pattern), rule != "merges")
+    encoder = _core.EntryFile.from_entries(entries, listed).encoder(
+        {}, automaton_of(pattern), rule != "merges"
+    )
     texts, expected = texts_and_ids(kind, rule, pattern)
     tokens, offsets = encoder.encode_documents(SEPARATOR.join(text.encode() for text in texts), SEPARATOR, 1)
     for i, text in enumerate(texts):
@@ -103,8 +105,8 @@ def test_long_runs_equal_their_pretokens(variant: str, pattern: str, line: str) 
     """More IDs than the scan's buffer holds, and one pretoken of that length."""
     entries, merges = vocabulary("with parts")
     text = (line * 3000).encode()
-    with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
-    given = _core.TokenizerCore(entries, merges, {}, None, False)
+    with_pattern = _core.EntryFile.from_entries(entries, merges).encoder({}, automaton_of(pattern), False)
+    given = _core.EntryFile.from_entries(entries, merges).encoder({}, None, False)
     ends = pretoken_ends(text, pattern)
     assert np.array_equal(
         with_pattern.encode_documents(text, SEPARATOR, 1)[0], given.encode_pretokens(text, ends)
@@ -116,8 +118,8 @@ def test_long_runs_equal_their_pretokens(variant: str, pattern: str, line: str) 
 def test_pieces_of_any_length_between(variant: str, pattern: str, kind: str) -> None:
     """A scan that starts after another meets pieces longer than its first lookahead, and than a window."""
     entries, merges = vocabulary(kind)
-    with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
-    given = _core.TokenizerCore(entries, merges, {}, None, False)
+    with_pattern = _core.EntryFile.from_entries(entries, merges).encoder({}, automaton_of(pattern), False)
+    given = _core.EntryFile.from_entries(entries, merges).encoder({}, None, False)
     rng = random.Random(f"{pattern} {kind}")
     for _ in range(25):
         text = ""
@@ -135,7 +137,7 @@ def test_pieces_of_any_length_between(variant: str, pattern: str, kind: str) -> 
 def test_a_text_may_end_anywhere(variant: str) -> None:
     """No byte after the end is read: each text ends its buffer, and other text follows."""
     entries, merges = vocabulary("trained")
-    encoder = _core.TokenizerCore(entries, merges, {}, automaton_of("cl100k"), False)
+    encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, automaton_of("cl100k"), False)
     text = "天地人和龍鳳麟書あいカー한天地人和，龍鳳。\n"
     for size in range(1, len(text) + 1):
         alone = encoder.encode(text[:size])

@@ -22,7 +22,7 @@ ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in 
 
 
 def encoder(pattern: str | None) -> _core.TokenizerCore:
-    return _core.TokenizerCore(ENTRIES, MERGES, {}, pattern and automaton_of(pattern), True)
+    return _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, pattern and automaton_of(pattern), True)
 
 
 def texts(rng: random.Random) -> list[str]:

@@ -74,7 +74,9 @@ def texts_and_ids(rule: str, pattern: str) -> tuple[list[str], list[list[int]]]:
 @pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
 def test_texts_equal_the_reference(variant: str, rule: str, pattern: str) -> None:
     listed = None if rule == "ranks" else MERGES
-    encoder = _core.TokenizerCore(ENTRIES, listed, {}, automaton_of(pattern), rule != "merges")
+    encoder = _core.EntryFile.from_entries(ENTRIES, listed).encoder(
+        {}, automaton_of(pattern), rule != "merges"
+    )
     texts, expected = texts_and_ids(rule, pattern)
     document = SEPARATOR.join(text.encode() for text in texts)
     for _ in range(2):  # from the cache the second time
@@ -87,7 +89,7 @@ def test_many_words_equal_those_one_by_one(variant: str) -> None:
     """Fill whole batches and grow the cache; the expected IDs come from encoding each pretoken alone."""
     for pattern in PATTERNS:
         text = text_of("many", 4000).encode()
-        encoder = _core.TokenizerCore(ENTRIES, MERGES, {}, automaton_of(pattern), False)
+        encoder = _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, automaton_of(pattern), False)
         ends = pretoken_ends(text, pattern)
-        plain = _core.TokenizerCore(ENTRIES, MERGES, {}, None, False)
+        plain = _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, None, False)
         assert encoder.encode(text.decode()) == plain.encode_pretokens(text, ends).tolist()

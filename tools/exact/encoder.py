@@ -64,13 +64,8 @@ class Round:
     text: bytes
 
     def encoder(self, cache_bytes: int) -> _core.TokenizerCore:
-        return _core.TokenizerCore(
-            self.entries,
-            self.merges,
-            self.special,
-            named(self.pattern).automaton,
-            self.ignore_merges,
-            cache_bytes=cache_bytes,
+        return _core.EntryFile.from_entries(self.entries, self.merges).encoder(
+            self.special, named(self.pattern).automaton, self.ignore_merges, cache_bytes=cache_bytes
         )
 
 

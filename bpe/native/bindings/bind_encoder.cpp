@@ -12,31 +12,6 @@ namespace bpe::python {
 
 namespace {
 
-std::vector<bpe::Vocabulary::Entry> entries_from(nb::dict entries) {
-  std::vector<bpe::Vocabulary::Entry> out;
-  out.reserve(entries.size());
-  for (const auto &[id, bytes] : entries)
-    out.push_back({id_from(id, "entry id"), view_of_bytes(bytes, "an entry")});
-  return out;
-}
-
-std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object &keep_alive) {
-  if (merges.is_none())
-    return std::nullopt;
-  keep_alive = nb::steal(PySequence_Tuple(merges.ptr()));
-  if (!keep_alive.is_valid())
-    throw nb::python_error();
-  bpe::Vocabulary::Merges out;
-  out.reserve(nb::len(keep_alive));
-  for (nb::handle merge : nb::borrow<nb::tuple>(keep_alive)) {
-    if (!PyTuple_Check(merge.ptr()) || PyTuple_Size(merge.ptr()) != 2)
-      throw nb::type_error(("merge " + std::to_string(out.size()) + " must be a tuple of two bytes").c_str());
-    out.emplace_back(view_of_bytes(PyTuple_GetItem(merge.ptr(), 0), "a merge's left part"),
-                     view_of_bytes(PyTuple_GetItem(merge.ptr(), 1), "a merge's right part"));
-  }
-  return out;
-}
-
 // Return a dict of an encoder's entries, with new bytes objects.
 nb::dict entries_of(const TokenizerCore &core) {
   const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
@@ -171,27 +146,6 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("buffer"), nb::arg("normalized"));
   nb::class_<TokenizerCore> encoder(m, "TokenizerCore");
   encoder
-      .def(
-          "__init__",
-          [](TokenizerCore *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
-             const bpe::Automaton *automaton, bool ignore_merges, const TextRulesTuple &text_rules,
-             const Items<nb::tuple> &normalizer, const Items<nb::tuple> &changes,
-             const std::optional<TextDecodingTuple> &decoding, int64_t cache_bytes) {
-            const size_t cache_size = cache_size_from(cache_bytes);
-            nb::object merge_tuple;
-            std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
-            const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
-            bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
-                                           steps_from(normalizer), steps_from(changes)};
-            bpe::Vocabulary vocabulary = vocabulary_for(components, std::move(entry_list), merge_list,
-                                                        ignore_merges, text_rules_from(text_rules));
-            new (self) TokenizerCore(std::move(vocabulary), std::move(components), ignore_merges, cache_size,
-                                     text_decoding_from(decoding));
-          },
-          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
-          nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("text_rules") = nb::none(),
-          nb::arg("normalizer") = nb::list(), nb::arg("changes") = nb::list(),
-          nb::arg("decoding") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_merges",
           [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,

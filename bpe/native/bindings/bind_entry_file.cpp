@@ -21,6 +21,21 @@ std::vector<std::string_view> views_of(const Items<nb::bytes> &items) {
   return views;
 }
 
+// Return the entries of a dict of IDs and bytes, and the merges of a list of pairs of bytes, or None.
+bpe::EntryFile file_of(const nb::dict &entries, const std::optional<Items<nb::tuple>> &merges) {
+  bpe::EntryFile file(merges.has_value());
+  for (const auto &[id, bytes] : entries)
+    file.add_entry(id_from(id, "entry id"), view_of_bytes(bytes, "an entry"));
+  for (size_t i = 0; merges && i < merges->size(); ++i) {
+    const nb::tuple &merge = (*merges)[i];
+    const std::string where = "merges[" + std::to_string(i) + "]: each part";
+    if (merge.size() != 2)
+      throw nb::type_error((where + " must be bytes, and there must be two").c_str());
+    file.add_merge(view_of_bytes(merge[0], where.c_str()), view_of_bytes(merge[1], where.c_str()));
+  }
+  return file;
+}
+
 nb::object fault_of(const bpe::EntryFile &file) {
   static constexpr const char *kinds[] = {"",    "json", "utf8",  "vocab", "merges",
                                           "key", "id",   "merge", "line"};
@@ -42,6 +57,7 @@ void bind_entry_file(nb::module_ &m) {
       .def_static(
           "read_rank_file", [](const nb::bytes &data) { return read(data, &EntryFile::from_rank_file); },
           nb::arg("data"))
+      .def_static("from_entries", &file_of, nb::arg("entries"), nb::arg("merges").none())
       .def_static(
           "from_arrays",
           [](const IdArray &ids, const RowOffsets &ends, const nb::bytes &bytes,
@@ -107,7 +123,9 @@ void bind_entry_file(nb::module_ &m) {
           "encoder",
           [](const EntryFile &file, nb::handle special_tokens, const bpe::Automaton *automaton,
              bool ignore_merges, const TextRulesTuple &text_rules, const Items<nb::tuple> &normalizer,
-             const Items<nb::tuple> &changes, const std::optional<TextDecodingTuple> &decoding) {
+             const Items<nb::tuple> &changes, const std::optional<TextDecodingTuple> &decoding,
+             int64_t cache_bytes) {
+            const size_t cache_size = cache_size_from(cache_bytes);
             const std::optional<bpe::TextRules> rules = text_rules_from(text_rules);
             bpe::FileComponents components{added_tokens_from(special_tokens), shared(automaton),
                                            steps_from(normalizer), steps_from(changes)};
@@ -118,14 +136,15 @@ void bind_entry_file(nb::module_ &m) {
                 vocabulary_for(components, file.ordinary_entries(components.added_tokens.contents(), rules),
                                file.merges(), ignore_merges, rules);
             auto core = std::make_unique<TokenizerCore>(std::move(vocabulary), std::move(components),
-                                                        ignore_merges, default_cache_bytes, text_decoding);
+                                                        ignore_merges, cache_size, text_decoding);
             if (core->encoder.vocabulary().pair_count() < file.merge_count())
               file.require_unique_merges();
             return core.release();
           },
           nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
           nb::arg("text_rules") = nb::none(), nb::arg("normalizer") = nb::list(),
-          nb::arg("changes") = nb::list(), nb::arg("decoding") = nb::none(), nb::rv_policy::take_ownership);
+          nb::arg("changes") = nb::list(), nb::arg("decoding") = nb::none(),
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership);
 }
 
 } // namespace bpe::python

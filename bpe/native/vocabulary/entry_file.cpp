@@ -53,6 +53,22 @@ EntryFile EntryFile::from_arrays(EntryList entries, const std::optional<std::vec
   return file;
 }
 
+void EntryFile::add_entry(uint32_t id, std::string_view bytes) {
+  if (bytes.empty()) {
+    texts_.emplace_back("", id);
+    return;
+  }
+  entries_.bytes += bytes;
+  entries_.add(id);
+}
+
+void EntryFile::add_merge(std::string_view left, std::string_view right) {
+  for (const std::string_view part : {left, right}) {
+    merge_bytes_ += part;
+    merge_ends_.push_back(merge_bytes_.size());
+  }
+}
+
 int64_t EntryFile::max_id() const {
   int64_t highest = -1;
   for (const uint32_t id : entries_.ids)
@@ -112,9 +128,8 @@ void EntryFile::require_unique_ids() const {
   std::unordered_map<uint32_t, size_t> owners;
   for (size_t i = 0; i < ids.size(); ++i)
     if (const auto [owner, is_new] = owners.try_emplace(ids[i], i); !is_new)
-      throw std::invalid_argument("id " + std::to_string(ids[i]) + " is that of both " +
-                                  quoted(entries_[owner->second]) + " and " + quoted(entries_[i]) +
-                                  "; ids must be unique");
+      throw std::invalid_argument("vocab: ID " + std::to_string(ids[i]) + " belongs to both " +
+                                  quoted(entries_[owner->second]) + " and " + quoted(entries_[i]));
 }
 
 void EntryFile::require_unique_merges() const {
@@ -123,8 +138,9 @@ void EntryFile::require_unique_merges() const {
     std::string pair = std::to_string(merge_part(2 * i).size()) + ":";
     pair.append(merge_part(2 * i)).append(merge_part(2 * i + 1));
     if (const auto [first, is_new] = indexes.try_emplace(std::move(pair), i); !is_new)
-      throw std::invalid_argument("merges[" + std::to_string(i) + "] repeats merges[" +
-                                  std::to_string(first->second) + "]");
+      throw std::invalid_argument("merges[" + std::to_string(i) + "]: same as merges[" +
+                                  std::to_string(first->second) + "] (got " + quoted(merge_part(2 * i)) +
+                                  " and " + quoted(merge_part(2 * i + 1)) + ")");
   }
 }
 

@@ -55,6 +55,7 @@ struct Fault {
 
 class EntryFile {
 public:
+  EntryFile() = default;
   // Cost: one pass over the document. Entries and merge parts are the text of their JSON strings.
   static EntryFile from_model_json(std::string_view document);
   // A line `base64 rank` per entry, with any blanks around both; empty lines are skipped. "=" is the empty
@@ -63,6 +64,11 @@ public:
   // merges: two indexes of entries per merge; nullopt for a rank file. Throws std::invalid_argument for
   // another number of ends than IDs, ends that descend or leave the bytes, and indexes without an entry.
   static EntryFile from_arrays(EntryList entries, const std::optional<std::vector<uint32_t>> &merges);
+
+  // Without entries; filled by add_entry() and add_merge(). An empty entry becomes a text.
+  explicit EntryFile(bool has_merges) : has_merges_(has_merges) {}
+  void add_entry(uint32_t id, std::string_view bytes);
+  void add_merge(std::string_view left, std::string_view right);
 
   const Fault &fault() const { return fault_; }
   const EntryList &entries() const { return entries_; }

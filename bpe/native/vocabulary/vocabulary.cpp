@@ -68,8 +68,7 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   starts_.reserve(entries.size() + 1);
   for (const Entry &entry : entries) {
     if (entry.bytes.empty())
-      throw std::invalid_argument("entry " + std::to_string(entry.id) +
-                                  " is empty; every entry needs a byte");
+      throw std::invalid_argument("vocab[" + std::to_string(entry.id) + "]: must not be empty");
     ids_.push_back(entry.id);
     starts_.push_back(bytes_.size());
     bytes_ += entry.bytes;
@@ -186,31 +185,25 @@ void Vocabulary::index_entries() {
     size_t place = hash & mask;
     for (; index_[place].symbol != PairTable::no_symbol; place = (place + 1) & mask)
       if (index_[place].hash == hash && bytes(index_[place].symbol) == bytes(symbol))
-        throw std::invalid_argument("entries " + std::to_string(id(index_[place].symbol)) + " and " +
-                                    std::to_string(id(symbol)) + " are both " + quoted(bytes(symbol)) +
-                                    "; the bytes of an entry must be its own");
+        throw std::invalid_argument("vocab[" + std::to_string(id(index_[place].symbol)) +
+                                    "]: same bytes as vocab[" + std::to_string(id(symbol)) + "] (got " +
+                                    quoted(bytes(symbol)) + ")");
     index_[place] = {hash, symbol};
   }
 }
 
 void Vocabulary::list_bytes() {
-  std::string missing;
-  size_t missing_count = 0;
+  std::vector<char> missing;
   for (uint32_t value = 0; value < 256; ++value) {
     const char byte = static_cast<char>(value);
     symbol_of_byte_[value] = find({&byte, 1});
-    if (symbol_of_byte_[value] != PairTable::no_symbol)
-      continue;
-    if (++missing_count <= 8)
-      missing += (missing_count > 1 ? ", " : "") + quoted({&byte, 1});
+    if (symbol_of_byte_[value] == PairTable::no_symbol)
+      missing.push_back(byte);
   }
-  if (missing_count == 0)
-    return;
-  if (missing_count > 8)
-    missing += ", ...";
-  throw std::invalid_argument("the vocabulary lacks " + std::to_string(missing_count) +
-                              " of the 256 bytes (" + missing +
-                              "); a byte-level vocabulary needs an entry for each");
+  if (!missing.empty())
+    throw std::invalid_argument("vocab: " + std::to_string(missing.size()) +
+                                " of the 256 bytes have no entry, the first is " +
+                                quoted({missing.data(), 1}) + ". Add an entry for each byte.");
 }
 
 std::optional<std::string_view> Vocabulary::entry(uint64_t id) const {

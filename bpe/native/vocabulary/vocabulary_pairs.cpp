@@ -118,9 +118,9 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
       static constexpr const char *roles[] = {"left part", "right part", "product"};
       for (size_t part = 0; part < 3; ++part)
         if (symbols[3 * i + part] == PairTable::no_symbol)
-          throw std::invalid_argument("merges[" + std::to_string(rank) + "] (" + quoted(wanted[3 * i]) +
-                                      ", " + quoted(wanted[3 * i + 1]) + "): its " + roles[part] + " " +
-                                      quoted(wanted[3 * i + part]) + " is not an entry of the vocabulary");
+          throw std::invalid_argument("merges[" + std::to_string(rank) + "]: " + roles[part] +
+                                      " is not an entry of the vocabulary (got " +
+                                      quoted(wanted[3 * i + part]) + ")");
       const uint32_t product = symbols[3 * i + 2];
       in_id_order = in_id_order && (products_.empty() || products_.back() < product);
       products_.push_back(product);
