@@ -44,7 +44,7 @@ from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
-    from bpe.pretoken_counts.sources import Source
+    from bpe.pretoken_counts.sources import Input
     from bpe.training_options import TieBreak
     from tokenmill.inputs.utf8 import Invalid
 
@@ -92,7 +92,7 @@ class Training:
 
 
 def train(
-    inputs: Iterable[Source],
+    inputs: Iterable[Input],
     vocab_size: int,
     special_tokens: Sequence[str] | None = None,
     pattern: str | Pretokenizer | None = None,
@@ -163,7 +163,7 @@ def train(
 
 
 def train_sizes(
-    inputs: Iterable[Source],
+    inputs: Iterable[Input],
     vocab_sizes: Sequence[int],
     options: TrainingOptions | None = None,
     progress: Progress | None = None,

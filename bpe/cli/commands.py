@@ -19,21 +19,19 @@ from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, pri
 from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
+from bpe.pretoken_counts.sources import Source, listed, spooled
+from bpe.pretoken_counts.workspace import Workspace
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from tokenmill.cli.standard_streams import complain
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.stores import is_url, shown_url
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.sources import Source
     from bpe.pretoken_counts.tally import Tally
 
 
 def encode(options: Namespace) -> int:
     """Write the IDs of a text, or of each document in a file of records."""
-    from bpe.pretoken_counts.sources import kind_of_source, spooled
-    from bpe.pretoken_counts.workspace import Workspace
-
     _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
     form = options.format or format_of(options.output)
@@ -45,17 +43,17 @@ def encode(options: Namespace) -> int:
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     with Workspace() as workspace, open_output(options.output) as target:
         named = spooled(_input(options), options.input_format, False, workspace)
-        kind = kind_of_source(named, options.input_format)
         documents: Iterable[Iterable[list[int]]]
-        if kind.format == "text":
-            texts = read_text(named, kind, options.invalid, _tell)
+        is_text = named.kind.format == "text"
+        if is_text:
+            texts = read_text(named, options.invalid, _tell)
             documents = [ends.around(tokenizer.encode_in_parts(texts, allowed))]
         else:  # special tokens in a record's text are text
             allowed = () if options.plain else tokenizer.non_special_added_tokens
             rules = IntakeRules(options.text_field, options.on_error, invalid=options.invalid)
-            rows = record_texts(named, kind, rules, _tell)
+            rows = record_texts(named, rules, _tell)
             documents = (ends.around(tokenizer.encode_in_parts([row], allowed)) for row in rows)
-        line_ends = tokenizer.special_tokens.values() if kind.format == "text" else None
+        line_ends = tokenizer.special_tokens.values() if is_text else None
         write_ids(target, documents, form, line_ends)
     return 0
 
@@ -63,7 +61,7 @@ def encode(options: Namespace) -> int:
 def _input(options: Namespace) -> Source:
     """Return the file, object or stream to encode."""
     if options.input == "-":
-        return standard_input()
+        return listed([standard_input()], "auto")[0]
     if is_url(options.input):
         found = input_sources([options.input], options)
         if len(found) > 1:
@@ -72,7 +70,7 @@ def _input(options: Namespace) -> Source:
     if Path(options.input).is_dir() or not Path(options.input).exists():
         with open_input(options.input):  # raises the error
             pass
-    return Path(options.input)
+    return listed([Path(options.input)], options.input_format)[0]
 
 
 def decode(options: Namespace) -> int:
@@ -180,7 +178,9 @@ def is_counts_file(path: Path) -> bool:
     """Return whether the file starts like a counts file."""
     try:
         with path.open("rb") as file:
-            return file.read(8) == b"tmcounts"
+            return file.read(8).startswith(
+                (b"PK\x03\x04", b"tmcounts")
+            )  # of the former layout, which is refused
     except OSError:
         return False  # loading reports the error
 

@@ -6,6 +6,7 @@ error names it.
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -22,7 +23,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.gathering import Cut, gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
-from bpe.pretoken_counts.sources import identity
+from bpe.pretoken_counts.sources import Source, Stream
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.progress import TrainingProgress
 from tokenmill.cli.standard_streams import complain
@@ -30,7 +31,6 @@ from tokenmill.stores import is_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.on_engine import Elsewhere
-    from bpe.pretoken_counts.sources import Source
     from tokenmill.engines.choose import EngineOptions
 
 _T = TypeVar("_T")
@@ -41,11 +41,11 @@ def counted_inputs(options: Namespace) -> list[Source]:
     sources = input_sources(options.inputs, options)
     if not sources and not options.counts:
         raise BadArgument("inputs: none. Name text files, folders or globs, - for stdin, or --counts FILE.")
-    counts = {identity(path)[0] for path in options.counts}
+    counts = set(map(os.path.realpath, options.counts))
     return [
         source
         for source in sources
-        if not counts or str(source) in options.inputs or identity(source)[0] not in counts
+        if isinstance(source, Stream) or source.name in options.inputs or source.full_name not in counts
     ]
 
 

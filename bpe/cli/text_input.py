@@ -6,25 +6,20 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, MissingInput, printable
-from bpe.pretoken_counts.records import Records
-from bpe.pretoken_counts.sources import listed
+from bpe.pretoken_counts.reading import Reader, Records
+from bpe.pretoken_counts.sources import FileRange, Source, listed
 from bpe.pretoken_counts.tally import Tally
-from bpe.pretoken_counts.text_blocks import Reader
 from tokenmill.cli.standard_streams import complain
 from tokenmill.inputs import utf8
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.hints import what_no_text_is
 from tokenmill.inputs.kinds import is_marked_up, markup_note
-from tokenmill.inputs.source_list import Source as File
-from tokenmill.stores import NO_OPTIONS, is_url
+from tokenmill.stores import NO_OPTIONS
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.sources import Source
-    from tokenmill.inputs.kinds import Kind
     from tokenmill.inputs.rules import IntakeRules
 
 _BLOCK_BYTES: Final = 1 << 20
@@ -52,61 +47,56 @@ def input_sources(arguments: list[str], options: Namespace | None = None) -> lis
         f"{argument}: {what}" for argument in arguments if (what := what_no_text_is(argument, form))
     ]:
         raise MissingInput(printable("; ".join(wrong)))
-    sources: list[Source] = []
-    for argument in arguments:
-        named = argument if is_url(argument) else Path(argument)
-        sources.append(standard_input() if argument == "-" else named)
+    named = [standard_input() if argument == "-" else argument for argument in arguments]
     settings = NO_OPTIONS if options is None else dict(options.storage_option)
     exclude = getattr(options, "exclude", ())
-    return listed(sources, form, True, settings, lambda line: complain(line, "note"), exclude)
+    return listed(named, form, True, settings, lambda line: complain(line, "note"), exclude)
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:
     """Return one line about HTML pages among the inputs, or "" if there are none."""
     return markup_note(
-        [str(source) for source in sources if isinstance(source, Path) and is_marked_up(str(source))]
+        [
+            source.name
+            for source in sources
+            if isinstance(source, FileRange) and not source.file.version and is_marked_up(source.name)
+        ]
     )
 
 
-def named_files(sources: Iterable[Source]) -> list[Path | str]:
+def named_files(sources: Iterable[Source]) -> list[str]:
     """Return the files of `input_sources`, and "-" for stdin, as input for `check_outputs_apart`."""
-    return [source if isinstance(source, Path) else "-" for source in sources if not isinstance(source, File)]
+    return [
+        source.file.path if isinstance(source, FileRange) else "-"
+        for source in sources
+        if not (isinstance(source, FileRange) and source.file.version)
+    ]
 
 
-def read_text(
-    source: Source, kind: Kind, invalid: utf8.Invalid, tell: Callable[[Tally], None]
-) -> Iterator[str]:
+def read_text(source: Source, invalid: utf8.Invalid, tell: Callable[[Tally], None]) -> Iterator[str]:
     """Yield the text in blocks of about 1 MiB, cut between characters. InvalidText names the source and byte offset.
 
     tell: called at the end with the number of inserted U+FFFD.
     """
     replaced = offset = 0
-    with Reader(source, kind) as reader:
-        for piece in utf8.whole_characters(_pieces(reader)):
+    with source.opened() as stream:
+        for piece in utf8.whole_characters(Reader(source, stream).pieces(_BLOCK_BYTES)):
             text, count, bad = utf8.repair(piece, invalid == "replace")
-            if bad >= 0 or (offset == 0 and utf8.other_kind(piece)):
-                raise utf8.invalid_text(piece, max(bad, 0), reader.where, offset)
+            if bad >= 0:
+                raise utf8.invalid_text(piece, bad, source.name, offset)
             replaced += count
             offset += len(piece)
             yield str(text, "utf-8")
     tell(Tally(replaced))
 
 
-def _pieces(reader: Reader) -> Iterator[tuple[bytes, bool]]:
-    buffer = bytearray(_BLOCK_BYTES)
-    while count := reader.fill(memoryview(buffer)):
-        yield bytes(buffer[:count]), False
-    yield b"", True
-
-
-def record_texts(
-    source: Source, kind: Kind, rules: IntakeRules, tell: Callable[[Tally], None]
-) -> Iterator[str]:
+def record_texts(source: Source, rules: IntakeRules, tell: Callable[[Tally], None]) -> Iterator[str]:
     """Yield the text of each record. Memory holds a whole line.
 
     tell: as for `read_text`, plus the number of skipped records.
     """
-    with Records(source, kind, rules) as records:
+    assert isinstance(source, FileRange)  # streams of records were spooled
+    with Records(source, rules) as records:
         for found in records.documents():
             if not isinstance(found, Batch):
                 text = b"".join(map(bytes, found.texts()))
@@ -116,4 +106,4 @@ def record_texts(
             view = memoryview(found.text)
             for start, stop in pairwise(found.offsets.tolist()):
                 yield str(view[start:stop], "utf-8")
-        tell(Tally(records.replaced, records.skipped))
+        tell(records.tally())

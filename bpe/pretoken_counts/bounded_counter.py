@@ -17,10 +17,9 @@ from bpe.normalizers import INPUT, Normalizer
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile
-from bpe.pretoken_counts.counts_writer import write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, used_bytes
-from bpe.pretoken_counts.text_blocks import MAX_BLOCK_BYTES, THREAD_BLOCK_BYTES, Block, HeldLimit
+from bpe.pretoken_counts.reading import MAX_BLOCK_BYTES, THREAD_BLOCK_BYTES, Block, HeldLimit
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import cut_at_special_tokens
@@ -99,6 +98,11 @@ class BoundedCounter:
             return False
         return bool(self._specials) or self._automaton is not None
 
+    @property
+    def longest_special(self) -> int:
+        """Return the number of bytes of the longest special token, 0 if there are none."""
+        return max(map(len, self._specials), default=0)
+
     def _limit_of(self, free_bytes: int) -> HeldLimit:
         """Return how much text may be held.
 
@@ -130,16 +134,16 @@ class BoundedCounter:
         """
         self.make_room(block.text.nbytes)
         if self._in_python:
-            utf8.check(block.text, where, block.base_bytes)
+            utf8.check(block.text, where, block.start)
             text = str(block.text, "utf-8")
-            in_document = self._count_in_python(text, where, block.base_bytes, in_document)
+            in_document = self._count_in_python(text, where, block.start, in_document)
         else:
             try:
                 started, in_document = self._counter.count(
                     block.text, self._specials, self._threads, in_document
                 )
             except ValueError:
-                utf8.check(block.text, where, block.base_bytes)  # names the source and the byte
+                utf8.check(block.text, where, block.start)  # names the source and the byte
                 raise
             self.documents += started
         return in_document
@@ -239,7 +243,7 @@ class BoundedCounter:
     def _spill(self) -> None:
         assert self._workspace is not None
         run = self._workspace.new_file()
-        write_counts_file(run, [self._counter.drain()], CountsFacts(), temporary=True)
+        write_counts_file(run, self._counter.drain(), CountsFacts(), temporary=True)
         self._runs.append(CountsFile(run))
 
     def parts(self, facts: CountsFacts) -> list[PretokenCounts | CountsFile]:

@@ -11,12 +11,12 @@ from typing import Any, Literal
 from bpe.errors import BadArgument, check_range
 from bpe.normalizers import Normalizer
 from bpe.output_file import check_output
+from bpe.pretoken_counts.count_tasks import scratch_in
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.on_engine import Elsewhere
-from bpe.pretoken_counts.scratch import scratch_in
 from bpe.pretoken_counts.sources import list_of
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer

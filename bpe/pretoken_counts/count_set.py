@@ -1,7 +1,7 @@
 """Any number of counts, in memory or in files, that are added up when they are read.
 
 `blocks()` of a set equals the sum of its parts as dicts. Its memory depends neither on the sizes of the parts nor,
-beyond `merge_parts.FAN_IN`, on their number. `load()` returns the counts for training, or raises NotEnoughMemory before
+beyond `merging.FAN_IN`, on their number. `load()` returns the counts for training, or raises NotEnoughMemory before
 it loads them.
 """
 
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
-from bpe.pretoken_counts.counts_file import CountsFile
-from bpe.pretoken_counts.counts_writer import write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import (
     MemoryBudget,
     check_room,
@@ -26,9 +25,7 @@ from bpe.pretoken_counts.memory import (
     training_bytes,
     ways_out,
 )
-from bpe.pretoken_counts.merge_counts import collected
-from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
-from bpe.pretoken_counts.runs import OpenRun
+from bpe.pretoken_counts.merging import collected, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
 from tokenmill.stores import NO_OPTIONS, StorageOptions
 
@@ -45,7 +42,7 @@ MinCount = int | Literal["fit"]
 class CountSet:
     """Counts in several parts, and the facts of their sum."""
 
-    def __init__(self, parts: Sequence[PretokenCounts | CountsFile | OpenRun], facts: CountsFacts) -> None:
+    def __init__(self, parts: Sequence[PretokenCounts | CountsFile], facts: CountsFacts) -> None:
         self.parts = list(parts)
         self.facts = facts
 
@@ -55,7 +52,7 @@ class CountSet:
     ) -> CountSet:
         """Open counts files or objects as one set. Raise BadArgument with two files that were counted differently."""
         files = [CountsFile(path, storage_options) for path in paths]
-        return CountSet(files, facts_of(files))
+        return CountSet(files, merged_facts([(file.path, file.facts) for file in files]))
 
     def with_parts_of(self, other: CountSet, name: str, other_name: str) -> CountSet:
         """Return both sets as one. Raise BadArgument with the names if they were counted differently."""
@@ -101,7 +98,16 @@ class CountSet:
         storage_options: StorageOptions = NO_OPTIONS,
     ) -> None:
         """Write the sum as one counts file or, at a URL, one object. It appears complete or not at all."""
-        write_counts_file(path, self.blocks(workspace, budget), self.facts, storage_options=storage_options)
+        if len(self.parts) == 1 and isinstance(self.parts[0], PretokenCounts):
+            write_counts_file(path, self.parts[0].arrays, self.facts, storage_options=storage_options)
+            return
+        write_counts_file(
+            path,
+            self.blocks(workspace, budget),
+            self.facts,
+            storage_options=storage_options,
+            spool_folder=None if workspace is None else str(workspace.folder),
+        )
 
     def load(
         self,

@@ -1,31 +1,128 @@
-"""The tasks of `count` on workers: text chunk -> sorted run, and a range of keys of several runs -> their sum.
+"""The tasks of `count` on workers: text chunk -> sorted run, and several runs -> their sum.
 
-Tasks are pure (tokenmill/engines/engine.py): files of an attempt are used only after the driver has its result.
+A run is a counts file without facts in the scratch: a folder that all workers can access, or a store. Tasks are pure
+(tokenmill/engines/engine.py): each attempt writes one file with a unique name, complete or not at all, and only the
+files of attempts that returned to the driver are read. A late attempt leaves no file. In a removed folder, it cannot
+create one. In a store, the driver deletes the object "alive" before it lists and deletes the others. An attempt looks
+for this object after writing its file, and deletes the file if the object no longer exists.
+
+A chunk of plain text searches only its own bytes for an offset at which the text may be cut. Its text extends from this
+offset to the cut of the next chunk that has one. The texts of all chunks therefore cover the source exactly once,
+whichever process computes them. A chunk of records, or of text that is read as documents, counts the ones that begin in
+its bytes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from bpe.pretoken_counts.chunk_text import Cuts
 from bpe.pretoken_counts.counting import Counting
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.counts_facts import Arrays
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
-from bpe.pretoken_counts.merge_counts import merge_sorted
-from bpe.pretoken_counts.runs import KeyRange, RunFile
-from bpe.pretoken_counts.scratch import Scratch
+from bpe.pretoken_counts.merging import merge_sorted
+from bpe.pretoken_counts.sources import FileRange
 from bpe.pretoken_counts.tally import Tally
-from bpe.pretoken_counts.workspace import Workspace
-from tokenmill.engines.job import JobKey, find_job
+from bpe.pretoken_counts.workspace import PREFIX, Workspace
+from tokenmill.engines.job import JobKey, find_job, require_open
 from tokenmill.engines.worker_process import take_step
+from tokenmill.inputs._core import validate_utf8
 from tokenmill.inputs.chunks import Chunks, TextChunk
+from tokenmill.inputs.source_list import Piece
+from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.sources import require_unchanged
+from tokenmill.inputs.utf8 import cut_character_bytes
+from tokenmill.stores import (
+    RandomFile,
+    StorageOptions,
+    StoreNotFound,
+    is_url,
+    open_store,
+    read_at,
+)
 
 # Memory per task for counts and for text that cannot be cut. Counts beyond it are spilled to the worker's disk.
 TASK_BYTES = 1 << 30
+_ALIVE: Final = "alive"
+_JOB: Final = "job"
+_WINDOW_BYTES: Final = 64 << 10
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+
+
+class Scratch(NamedTuple):
+    """A folder or store for the runs of one count.
+
+    place: path or URL of a folder that only this run uses.
+    options: options of the store.
+    """
+
+    place: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def keep(self, blocks: Iterator[Arrays]) -> str:
+        """Write sorted counts as a run and return its name."""
+        name = f"{os.urandom(12).hex()}.run"
+        path, options = f"{self.place}/{name}", dict(self.options)
+        if not is_url(self.place):
+            try:
+                write_counts_file(path, blocks, CountsFacts(), temporary=True)
+            except BaseException:
+                Path(path).unlink(missing_ok=True)
+                raise
+            return name
+        write_counts_file(path, blocks, CountsFacts(), storage_options=options)
+        store = open_store(self.place, options)
+        try:
+            store.head(_ALIVE)
+        except StoreNotFound:
+            store.delete([name])
+            raise
+        return name
+
+    def open(self, name: str) -> CountsFile:
+        """Open a run."""
+        return CountsFile(f"{self.place}/{name}", dict(self.options))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove runs that were merged."""
+        open_store(self.place, dict(self.options)).delete(names)
+
+    def put_job(self, data: bytes) -> str:
+        """Store the job for all workers. Return its path or URL."""
+        open_store(self.place, dict(self.options)).put(_JOB, data)
+        return f"{self.place}/{_JOB}"
+
+
+@contextmanager
+def scratch_in(folder: str | None, options: StorageOptions, workspace: Workspace) -> Iterator[Scratch]:
+    """Open a scratch in a folder or at a URL, and remove it at the end. folder: None for the workspace."""
+    if folder is None:
+        yield Scratch(str(workspace.folder.absolute()))
+    elif not is_url(folder):
+        with Workspace(folder) as own:
+            yield Scratch(str(own.folder.absolute()))
+    else:
+        place = f"{folder.rstrip('/')}/{PREFIX.lstrip('.')}{os.urandom(8).hex()}"
+        store = open_store(place, options)
+        store.put(_ALIVE, b"")
+        try:
+            yield Scratch(place, tuple(sorted(options.items())))
+        except BaseException:
+            with suppress(Exception):  # the original error is raised
+                _remove(place, options)
+            raise
+        _remove(place, options)
+
+
+def _remove(place: str, options: StorageOptions) -> None:
+    store = open_store(place, options)
+    store.delete([_ALIVE])
+    store.delete([entry.key for entry in store.list()])
 
 
 class CountingJob(NamedTuple):
@@ -41,13 +138,14 @@ class CountingJob(NamedTuple):
 
     def prepare(self) -> None:
         """See `tokenmill.engines.job.Job`."""
-        self.scratch.check_sight()
+        if not is_url(self.scratch.place):
+            require_open(Path(self.scratch.place))
 
 
 class ChunkCounts(NamedTuple):
     """The counts of a text chunk. run: None if the chunk has no pretokens."""
 
-    run: RunFile | None
+    run: str | None
     text_bytes: int
     documents: int
     tally: Tally
@@ -77,15 +175,9 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
     budget = MemoryBudget(job.memory_bytes or used_bytes() + TASK_BYTES, job.memory_bytes is not None)
     with Workspace() as workspace:
         counting = Counting(job.options, _Steps(), budget, workspace)
-        cuts = Cuts(
-            counting.counter.last_cut if counting.counter.may_cut else None,
-            [token.encode() for token in job.options.special_tokens],
-            job.chunks.chunk_bytes,
-            of_documents=bool(job.options.text_separator),
-        )
         for piece in job.chunks.pieces(chunk):
             source = job.chunks.sources[piece.source_index]
-            part = cuts.part(source, piece)
+            part = _part(source, piece, counting, job)
             if part is None:
                 continue
             counting.count(part)
@@ -97,15 +189,52 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
         return ChunkCounts(run, facts.text_bytes, facts.documents, counting.tally)
 
 
-def merge_range(wanted: KeyRange, key: JobKey) -> RunFile:
-    """Merge the counts of several runs in a range of keys. The memory depends only on the number of runs."""
-    scratch = find_job(key).scratch
-    options = dict(scratch.options)
-    run: RunFile = scratch.keep(_steps(merge_sorted(wanted.streams(scratch.place, options))))
-    return run
+def merge_runs(names: Iterable[str], key: JobKey) -> str:
+    """Merge several runs into one and return its name. The memory depends only on the number of runs."""
+    scratch: Scratch = find_job(key).scratch
+    return scratch.keep(_steps(merge_sorted([scratch.open(name).blocks() for name in names])))
 
 
-def _steps(blocks: Iterable[Arrays]) -> Iterator[Arrays]:
+def _steps(blocks: Iterator[Arrays]) -> Iterator[Arrays]:
     for block in blocks:
         take_step()
         yield block
+
+
+def _part(source: File, piece: Piece, counting: Counting, job: CountingJob) -> FileRange | None:
+    """Return the part of a source that a chunk counts, or None. piece: the bytes of the source in the chunk."""
+    size = source.size_bytes
+    is_text = source.kind.format == "text" and not job.options.text_separator
+    if not source.kind.is_divisible or (is_text and not counting.counter.may_cut):
+        return FileRange(source, 0, size) if piece.start == 0 else None
+    if not is_text or (piece.start, piece.stop) == (0, size):
+        return FileRange(source, piece.start, piece.stop)
+    with source.open() as file:
+        start = _cut(file, piece.start, piece.stop, counting)
+        if start is None or start == size:
+            return None
+        begin, cut = piece.stop, None
+        while begin < size and cut is None:
+            stop = min(begin + job.chunks.chunk_bytes, size)
+            cut, begin = _cut(file, begin, stop, counting), stop
+        return FileRange(source, start, size if cut is None else cut)
+
+
+def _cut(file: RandomFile, start: int, stop: int, counting: Counting) -> int | None:
+    """Return an offset in (start, stop] to cut at, None if there is none. Return 0 at the beginning of the file.
+
+    Windows that are not valid UTF-8 are skipped, so text with replaced bytes is cut only in valid windows.
+    """
+    if start == 0:
+        return 0
+    # A special token or character that begins before a window ends within this margin.
+    margin = counting.counter.longest_special + 8
+    window_bytes = max(_WINDOW_BYTES, 8 * margin)
+    while start < stop:
+        window = bytes(read_at(file, start, min(window_bytes, stop - start)))
+        text = window.lstrip(_CONTINUATION)
+        text = text[: len(text) - cut_character_bytes(text[-3:])]
+        if validate_utf8(text) < 0 and (cut := counting.counter.last_cut(text)) > margin:
+            return start + len(window) - len(window.lstrip(_CONTINUATION)) + cut
+        start += window_bytes - 2 * margin
+    return None

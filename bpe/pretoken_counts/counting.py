@@ -21,16 +21,9 @@ from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
-from bpe.pretoken_counts.records import Records
-from bpe.pretoken_counts.sources import (
-    kind_of_source,
-    list_of,
-    listed,
-    spooled,
-    total_bytes,
-)
+from bpe.pretoken_counts.reading import Reader, Records, text_blocks
+from bpe.pretoken_counts.sources import FileRange, list_of, listed, spooled
 from bpe.pretoken_counts.tally import Tally
-from bpe.pretoken_counts.text_blocks import Reader, text_blocks
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -39,8 +32,7 @@ from tokenmill.inputs.batch import Batch
 from tokenmill.stores import NO_OPTIONS
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.sources import Source
-    from tokenmill.inputs.kinds import Kind
+    from bpe.pretoken_counts.sources import Input, Source
 
 __all__ = [
     "CountingOptions",
@@ -52,7 +44,7 @@ __all__ = [
 
 
 def count_pretokens(
-    sources: Iterable[Source],
+    sources: Iterable[Input],
     special_tokens: Sequence[str] = (),
     pattern: str | Pretokenizer = "gpt2",
     threads: int | None = None,
@@ -95,14 +87,21 @@ def count_pretokens(
     )
     options.check()
     with Workspace() as workspace:
-        of_documents = bool(options.text_separator)
-        files = [spooled(source, input_format, of_documents, workspace) for source in list_of(sources)]
-        note = None if progress is None else progress.note
-        found = listed(files, input_format, storage_options=storage_options, note=note)
-        counted = count_sources(found, options, progress)
+        counted = count_sources(found_sources(sources, options, progress, workspace), options, progress)
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
     return part
+
+
+def found_sources(
+    inputs: Iterable[Input], options: CountingOptions, progress: Progress | None, workspace: Workspace
+) -> list[Source]:
+    """Return the files, objects and streams of the inputs. Streams of documents are copied to the workspace."""
+    note = None if progress is None else progress.note
+    found = listed(list_of(inputs), options.input_format, storage_options=options.storage_options, note=note)
+    return [
+        spooled(source, options.input_format, bool(options.text_separator), workspace) for source in found
+    ]
 
 
 def count_sources(
@@ -123,10 +122,10 @@ def count_sources(
     options.check()
     if budget is not None and workspace is None:
         raise BadArgument("workspace: required with a budget")
-    all_bytes = total_bytes(sources)
     counting = Counting(options, progress, budget, workspace)
     if progress is not None:
-        progress.begin("counting", all_bytes, "bytes")
+        sizes = [source.size_bytes for source in sources if source.size_bytes is not None]
+        progress.begin("counting", sum(sizes) if len(sizes) == len(sources) else None, "bytes")
     for source in sources:
         counting.count(source)
     counted = counting.finish(sample)
@@ -163,40 +162,44 @@ class Counting:
 
     def count(self, source: Source) -> None:
         """Count one source."""
-        kind = kind_of_source(source, self._options.input_format)
-        if kind.format != "text" or self._options.text_separator:
-            self._count_records(source, kind)
-            return
-        counter = self.counter
-        with Reader(source, kind, self._options.invalid) as reader:
-            in_document = reader.starts_in_document(self._specials)
-            for block in text_blocks(reader, counter.last_cut, counter.block_bytes, counter.held_limit):
-                in_document = counter.count_block(block, reader.where, in_document)
-                counter.make_room(0)
-                self._update(reader.used_bytes)
-            self._text_bytes += reader.read_bytes
-            self._add(reader.counted(), Tally(reader.replaced))
-
-    def _count_records(self, source: Source, kind: Kind) -> None:
-        """Count the documents of a file of records, or of text with a separator."""
         options = self._options
-        with Records(source, kind, options.rules, options.text_separator) as records:
-            special_tokens = options.special_tokens if records.is_text else ()
-            for found in records.documents():
-                if isinstance(found, Batch):
-                    self.counter.count_batch(found, records.file.shown, special_tokens)
-                else:
-                    records.text_bytes += self.counter.count_long(found, records.file.shown, special_tokens)
-                self.counter.make_room(0)
-                self._update(records.used_bytes)
-            self._text_bytes += records.text_bytes
-            self._add(records.counted(), Tally(records.replaced, records.skipped))
+        if source.kind.format != "text" or options.text_separator:
+            assert isinstance(source, FileRange)  # streams of documents were spooled
+            with Records(source, options.rules, options.text_separator) as records:
+                self._count_documents(records)
+                self._add(records)
+            return
+        with source.opened() as stream:
+            reader = Reader(source, stream, options.invalid == "replace")
+            self._count_text(reader)
+            self._add(reader)
 
-    def _add(self, source: CountedSource, tally: Tally) -> None:
-        self._done_bytes += source.counted_bytes
+    def _count_text(self, reader: Reader) -> None:
+        counter = self.counter
+        in_document = reader.starts_in_document(self._specials)
+        for block in text_blocks(reader, counter.last_cut, counter.block_bytes, counter.held_limit):
+            in_document = counter.count_block(block, reader.source.name, in_document)
+            counter.make_room(0)
+            self._update(reader.used_bytes)
+
+    def _count_documents(self, records: Records) -> None:
+        special_tokens = self._options.special_tokens if records.source.kind.format == "text" else ()
+        for found in records.documents():
+            if isinstance(found, Batch):
+                self.counter.count_batch(found, records.source.name, special_tokens)
+            else:
+                records.read_bytes += self.counter.count_long(found, records.source.name, special_tokens)
+            self.counter.make_room(0)
+            self._update(records.used_bytes)
+
+    def _add(self, read: Reader | Records) -> None:
+        """Add the facts of a source that was read to its end."""
+        facts = read.facts()
+        self._text_bytes += read.read_bytes
+        self._done_bytes += facts.counted_bytes
         self._update(0)
-        self.tally = self.tally.plus(tally)
-        self._sources.append(source)
+        self.tally = self.tally.plus(read.tally())
+        self._sources.append(facts)
 
     def _update(self, used_bytes: int) -> None:
         if self._progress is not None:

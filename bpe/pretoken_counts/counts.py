@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.errors import BadArgument
 from bpe.pretoken_counts.count_sums import exact_sum
-from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile
-from bpe.pretoken_counts.counts_writer import cut_in_blocks, write_counts_file
-from bpe.pretoken_counts.merge_counts import collected
-from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
+from bpe.pretoken_counts.counts_file import CountsFile, cut_in_blocks, write_counts_file
+from bpe.pretoken_counts.merging import collected, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
 from tokenmill.inputs.sizes import counted
 from tokenmill.stores import NO_OPTIONS, StorageOptions
@@ -75,8 +73,8 @@ class PretokenCounts:
         return max((text.nbytes + 32 * len(ends) for text, ends, _ in self.blocks()), default=0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a counts file (format: `bpe.pretoken_counts.counts_layout`). It appears complete or not at all."""
-        write_counts_file(path, [self.arrays], self.facts)
+        """Write a counts file (format: `bpe.pretoken_counts.counts_file`). It appears complete or not at all."""
+        write_counts_file(path, self.arrays, self.facts)
 
     def as_dict(self) -> dict[bytes, int]:
         """Return {pretoken: count}, ascending. Takes about 200 bytes per pretoken, so use it for small sets."""
@@ -96,8 +94,8 @@ class PretokenCounts:
         with Workspace() as workspace:
             distinct = sum(map(len, files))
             pretoken_bytes = sum(file.pretoken_bytes for file in files)
-            blocks = merge_parts(files, workspace)
-            return PretokenCounts(*collected(blocks, distinct, pretoken_bytes), facts_of(files))
+            facts = merged_facts([(file.path, file.facts) for file in files])
+            return PretokenCounts(*collected(merge_parts(files, workspace), distinct, pretoken_bytes), facts)
 
     @staticmethod
     def from_mapping(counts: Mapping[bytes, int], facts: CountsFacts | None = None) -> PretokenCounts:

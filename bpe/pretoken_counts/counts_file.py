@@ -1,78 +1,117 @@
-"""Read counts files (counts_layout.py). Every hash, the order and the sums are checked."""
+"""Counts files: sorted pretokens and their counts as an .npz file, which numpy alone can read.
+
+    with np.load("corpus.counts") as file:
+        header = json.loads(file["header"].tobytes())
+        pretoken_bytes, lengths, counts = file["pretoken_bytes"], file["lengths"], file["counts"]
+
+The arrays are stored without compression. `pretoken_bytes` has the pretokens end to end, which ascend as byte strings
+and do not repeat. `lengths` and `counts` have the narrowest unsigned type that holds their values. The header is the
+JSON object of `CountsFacts.to_json` with more keys: "format", "distinct" and "total" (numbers of pretokens and of their
+occurrences), and "longest" (bytes of the longest pretoken). Each array has the CRC-32 of its zip member.
+
+Files are written and read in blocks, so memory does not depend on their size.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Iterator
-from typing import Final, NoReturn
+import shutil
+import tempfile
+import weakref
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Final, NoReturn
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
 
-from bpe.errors import BadCounts, BadTokenizer, MissingInput, printable, system_failure
+from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable, system_failure
+from bpe.output_file import open_output_file
 from bpe.pretoken_counts.count_sums import check_total, exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, whole
-from bpe.pretoken_counts.counts_layout import (
-    BLOCK,
-    END,
-    HASH_BYTES,
-    HEADER,
-    MAGIC,
-    TAIL,
-    VERSION,
-    Mark,
-)
-from bpe.pretoken_counts.pretoken_order import ascend, pretoken_at
-from tokenmill.inputs import _core
-from tokenmill.stores import NO_OPTIONS, RandomFile, StorageOptions, open_file, read_at, shown_url
+from tokenmill.inputs.blocks import FileRange, StreamFile
+from tokenmill.stores import NO_OPTIONS, StorageOptions, is_url, open_file, shown_url
 
-_BLOCKS_DIFFER: Final = "blocks do not match the footer"
+FORMAT: Final = "tokenmill counts 2"
+# Small, so that merging many files takes little memory: about 50 MB for 64 files.
+BLOCK_PRETOKENS: Final = 1 << 14
+BLOCK_BYTES: Final = 1 << 18
+_FORMER_MAGIC: Final = b"tmcounts"
+_COPY_BYTES: Final = 8 << 20
+# What zipfile and numpy raise for damaged files.
+_DAMAGE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    RuntimeError,  # includes NotImplementedError and RecursionError
+    OverflowError,
+    BadTokenizer,
+)
+
+
+def cut_in_blocks(arrays: Arrays) -> Iterator[Arrays]:
+    """Yield views of the counts in blocks of at most BLOCK_PRETOKENS and BLOCK_BYTES, or of one longer pretoken."""
+    pretoken_bytes, ends, counts = arrays
+    for first, stop in _blocks_of(ends):
+        start = int(ends[first - 1]) if first else 0
+        text = pretoken_bytes[start : int(ends[stop - 1])]
+        yield text, ends[first:stop] - np.uint64(start), counts[first:stop]
+
+
+def _blocks_of(ends: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+    """Yield the pretokens [first, stop) of each block."""
+    first = 0
+    while first < len(ends):
+        start = ends[first - 1] if first else np.uint64(0)
+        fitting = int(np.searchsorted(ends, start + np.uint64(BLOCK_BYTES), "right"))
+        stop = min(max(fitting, first + 1), first + BLOCK_PRETOKENS)
+        yield first, stop
+        first = stop
 
 
 class CountsFile:
-    """A counts file. The constructor reads and checks the header and footer; `blocks` reads and checks the rest.
+    """A counts file. The constructor reads and checks the header; `blocks` reads and checks the rest.
 
     distinct: number of distinct pretokens.
     total: number of occurrences.
     pretoken_bytes: sum of the lengths of the distinct pretokens.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        storage_options: StorageOptions = NO_OPTIONS,
-        size: int | None = None,
-    ) -> None:
-        """Open a counts file.
-
-        path: path or URL.
-        size: bytes of an object, None if unknown.
+    def __init__(self, path: str | os.PathLike[str], storage_options: StorageOptions = NO_OPTIONS) -> None:
+        """Open a counts file. Objects of a store are copied to a temporary file.
 
         Raise MissingInput if the file does not exist, BadCounts if it is damaged, and EnvironmentFailure if it cannot
         be read.
         """
         self.path = os.fspath(path)
-        self._options, self._file_bytes = storage_options, size
-        try:
-            with self._open() as file:
-                self._file_bytes = file.size
-                footer = self._read_footer(file)
-        except (FileNotFoundError, IsADirectoryError) as error:
-            raise MissingInput(f"{path}: {error.strerror}") from None
-        except OSError as error:
-            raise system_failure(path, error) from error
-        try:
-            facts = json.loads(footer, parse_constant=_no_number)
-            self.facts = CountsFacts.from_json(facts)
-            self._blocks, self.distinct, self.pretoken_bytes = (
-                whole(facts[name]) for name in ("blocks", "distinct", "pretoken_bytes")
-            )
-            self.total = whole(facts["total"], below=1 << 128)  # check_total reports 2^63 or more
+        self._copy = None
+        if is_url(self.path):
+            self._copy = _downloaded(self.path, storage_options)
+            weakref.finalize(self, self._copy.close)
+        with self._archive() as archive:
+            member, size, _ = _column(archive, "header")
+            header = json.loads(member.read(size), parse_constant=_no_number)
+            if header.get("format") != FORMAT:
+                raise BadCounts(
+                    f"{self.shown}: unsupported layout (got {printable(str(header.get('format')))[:50]}, this "
+                    f"tokenmill reads {FORMAT}). Update tokenmill, or count again."
+                )
+            self.facts = CountsFacts.from_json(header)
+            self.distinct, self._longest = whole(header["distinct"]), whole(header["longest"])
+            self.total = whole(header["total"], below=1 << 128)  # check_total reports 2^63 or more
+            self.pretoken_bytes = _column(archive, "pretoken_bytes")[1]
             if self.facts.pretokenizer is not None:
                 self.facts.pretokenizer.checked()
-        except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
-            what = f"missing {error}" if isinstance(error, KeyError) else printable(str(error))[:100]
-            raise self._bad(f"invalid footer of version {VERSION} ({what})") from None
         check_total(self.total, self.shown)
 
     def __len__(self) -> int:
@@ -83,125 +122,184 @@ class CountsFile:
         """Return the path, or the URL without credentials."""
         return shown_url(self.path)
 
-    def _open(self) -> RandomFile:
-        return open_file(self.path, self._options, size=self._file_bytes)
-
-    def _bad(self, what: str) -> BadCounts:
-        return BadCounts(f"{self.shown}: damaged or truncated ({what}). Count its texts again.")
-
-    def _read_footer(self, file: RandomFile) -> bytes:
-        size = file.size
-        tail_start = max(0, size - TAIL.size)
-        # The tail is read first, because a request to a store also fetches the footer.
-        tail = read_at(file, tail_start, TAIL.size)
-        header = read_at(file, 0, HEADER.size)
-        if header[:8] != MAGIC[: len(header)] or not header:
-            raise BadCounts(f"{self.shown}: not a counts file of tokenmill count")
-        if size < HEADER.size + TAIL.size:
-            raise self._bad(f"file has only {size} bytes")
-        _, version, _ = HEADER.unpack(header)
-        if version != VERSION:
-            raise BadCounts(
-                f"{self.shown}: unsupported version of the counts file (got {version}, this tokenmill reads "
-                f"{VERSION}). Update tokenmill, or count again."
-            )
-        self._footer_start, digest, end = TAIL.unpack(tail)
-        if end != END or not HEADER.size <= self._footer_start <= tail_start:
-            raise self._bad(f"no end marker at byte {size}")
-        footer = bytes(read_at(file, self._footer_start, tail_start - self._footer_start))
-        if _core.xxh64(header + footer + tail[:8]) != digest:
-            raise self._bad(f"wrong checksum of the footer at byte {self._footer_start}")
-        return footer
-
     def largest_block_bytes(self) -> int:
-        """Return the memory that the largest block takes. Reads only the heads of blocks and does not report damage."""
-        largest = 0
-        try:
-            with self._open() as file:
-                offset = HEADER.size
-                for _ in range(self._blocks):
-                    head = read_at(file, offset, BLOCK.size)
-                    if len(head) < BLOCK.size:
-                        break
-                    pretokens, length_width, count_width, _, text_bytes = BLOCK.unpack(head)
-                    size = BLOCK.size + pretokens * (length_width + count_width) + text_bytes + HASH_BYTES
-                    offset += size
-                    if offset > self._footer_start:
-                        break
-                    largest = max(largest, size + 16 * pretokens)
-        except OSError as error:
-            raise system_failure(self.shown, error) from error
-        return largest
+        """Return the memory that the largest block takes, or a little more."""
+        text_bytes = min(self.pretoken_bytes, max(BLOCK_BYTES, self._longest))
+        return text_bytes + 32 * min(self.distinct, BLOCK_PRETOKENS)
 
     def blocks(self) -> Iterator[Arrays]:
-        """Yield (pretoken bytes, ends, counts) of each block, ascending. Raise BadCounts with the offset of damage."""
-        distinct = total = pretoken_bytes = 0
-        for arrays in self.blocks_from(Mark(b"", HEADER.size, 0)):
-            distinct += len(arrays[1])
-            total += exact_sum(arrays[2])
-            pretoken_bytes += arrays[0].nbytes
-            yield arrays
-        if (distinct, total, pretoken_bytes) != (self.distinct, self.total, self.pretoken_bytes):
-            raise self._bad(_BLOCKS_DIFFER)
+        """Yield (pretoken bytes, ends, counts) of each block, ascending. Raise BadCounts if the file is damaged."""
+        total = 0
+        with self._archive() as archive:
+            text, text_bytes, _ = _column(archive, "pretoken_bytes")
+            columns = [_column(archive, name) for name in ("lengths", "counts")]
+            if {count for _, count, _ in columns} != {self.distinct}:
+                raise ValueError("wrong number of pretokens")
+            for start in range(0, self.distinct, BLOCK_PRETOKENS):
+                size = min(BLOCK_PRETOKENS, self.distinct - start)
+                lengths, counts = (
+                    _read(member, dtype, size).astype(np.uint64) for member, _, dtype in columns
+                )
+                if not lengths.all() or not counts.all():
+                    raise ValueError("length or count of 0")
+                if int(lengths.max()) > min(
+                    text_bytes, self._longest
+                ):  # before summing, so sums do not overflow
+                    raise ValueError("pretoken longer than the header says")
+                ends = np.cumsum(lengths, dtype=np.uint64)
+                total += exact_sum(counts)
+                for first, stop in _blocks_of(ends):
+                    begin = ends[first - 1] if first else np.uint64(0)
+                    pretokens = _read(text, np.dtype(np.uint8), int(ends[stop - 1] - begin))
+                    text_bytes -= len(pretokens)
+                    yield pretokens, ends[first:stop] - begin, counts[first:stop]
+            if text_bytes or total != self.total:
+                raise ValueError("sums differ from the header")
 
-    def blocks_from(self, mark: Mark) -> Iterator[Arrays]:
-        """Yield the blocks from a mark of this file, without checking the sums of the file."""
-        before: Arrays | None = None
-        offset = mark.offset
+    @contextmanager
+    def _archive(self) -> Iterator[zipfile.ZipFile]:
+        """Open the file. Raise BadCounts if reading it fails."""
         try:
-            with self._open() as file:
-                file.expect(offset, self._footer_start)
-                for number in range(mark.number, self._blocks):
-                    arrays, size = self._read_block(file, offset, number)
-                    self._check_order(arrays, before, offset)
-                    before = arrays
-                    offset += size
-                    yield arrays
-        except OSError as error:
-            raise system_failure(self.shown, error) from error
-        if offset != self._footer_start:
-            raise self._bad(_BLOCKS_DIFFER)
+            with ExitStack() as stack:
+                file = self._copy or stack.enter_context(Path(self.path).open("rb"))
+                file.seek(0)
+                if file.read(len(_FORMER_MAGIC)) == _FORMER_MAGIC:
+                    raise BadCounts(f"{self.shown}: layout of an earlier tokenmill. Count its texts again.")
+                if not zipfile.is_zipfile(file):
+                    raise BadCounts(f"{self.shown}: damaged, or not a counts file of tokenmill count")
+                yield stack.enter_context(zipfile.ZipFile(file))
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise MissingInput(f"{self.path}: {error.strerror}") from None
+        except (OSError, *_DAMAGE) as error:
+            if isinstance(error, BadCounts):
+                raise
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # zipfile seeks to damaged offsets
+                raise system_failure(self.shown, error) from error
+            what = printable(str(error))[:100]
+            raise BadCounts(f"{self.shown}: damaged counts file ({what}). Count its texts again.") from None
 
-    def _read_block(self, file: RandomFile, offset: int, number: int) -> tuple[Arrays, int]:
-        """Return (arrays of the block, its bytes including head and hash)."""
-        head = read_at(file, offset, BLOCK.size)
-        size = 0
-        if len(head) == BLOCK.size:
-            pretokens, length_width, count_width, _, text_bytes = BLOCK.unpack(head)
-            size = pretokens * (length_width + count_width) + text_bytes
-        # Checked before reading, because a damaged number may request any amount of memory.
-        if not 0 < size <= self._footer_start - offset - BLOCK.size - HASH_BYTES:
-            raise self._bad(f"block {number} at byte {offset} exceeds the file")
-        # Held once, because it may be one long pretoken.
-        block = memoryview(read_at(file, offset, BLOCK.size + size + HASH_BYTES))
-        if len(block) < BLOCK.size + size + HASH_BYTES:
-            raise self._bad(f"block {number} at byte {offset} is truncated")
-        if _core.xxh64(block[:-HASH_BYTES], number) != int.from_bytes(block[-HASH_BYTES:], "little"):
-            raise self._bad(f"wrong checksum of block {number} at byte {offset}")
-        if {length_width, count_width} - {1, 2, 4, 8}:
-            raise self._bad(
-                f"block {number} at byte {offset} has unsupported integer widths (got {length_width} and "
-                f"{count_width})"
-            )
-        lengths_stop = BLOCK.size + pretokens * length_width
-        counts_stop = lengths_stop + pretokens * count_width
-        lengths = np.frombuffer(block, f"<u{length_width}", pretokens, BLOCK.size)
-        counts = np.frombuffer(block, f"<u{count_width}", pretokens, lengths_stop).astype(np.uint64)
-        ends = np.cumsum(lengths, dtype=np.uint64)
-        # If the sum of the lengths overflows, the ends do not ascend.
-        if not lengths.all() or ends[-1] != text_bytes or (ends[1:] <= ends[:-1]).any():
-            raise self._bad(f"lengths of block {number} at byte {offset} do not match its pretokens")
-        if not counts.all():
-            raise self._bad(
-                f"block {number} at byte {offset} has the count 0 (pretoken {int(counts.argmin())})"
-            )
-        return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(block)
 
-    def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
-        last = b"" if before is None else pretoken_at(before, len(before[1]) - 1)
-        if last >= pretoken_at(arrays, 0) or not ascend(arrays):
-            raise self._bad(f"pretokens of the block at byte {offset} are not ascending")
+def _downloaded(url: str, options: StorageOptions) -> IO[bytes]:
+    try:
+        with open_file(url, options) as file:
+            copy = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the CountsFile
+            shutil.copyfileobj(StreamFile(FileRange(file, url, 0, file.size)), copy, _COPY_BYTES)
+    except OSError as error:
+        raise system_failure(shown_url(url), error) from error
+    return copy
+
+
+def _column(archive: zipfile.ZipFile, name: str) -> tuple[IO[bytes], int, np.dtype[Any]]:
+    """Return (an array of the file, open after its header; its length; its type)."""
+    info = archive.getinfo(f"{name}.npy")
+    member = archive.open(info)
+    if npy.read_magic(member) != (1, 0):
+        raise ValueError(f"{name}: unsupported version")
+    (size,), _, dtype = npy.read_array_header_1_0(member)
+    if dtype.kind != "u" or member.tell() + size * dtype.itemsize != info.file_size:
+        raise ValueError(f"{name}: wrong size or type")
+    return member, size, dtype
+
+
+def _read(member: IO[bytes], dtype: np.dtype[Any], size: int) -> NDArray[Any]:
+    """Read the next items of an array. zipfile checks the CRC after the last ones."""
+    values = np.frombuffer(member.read(size * dtype.itemsize), dtype)
+    if len(values) < size:
+        raise EOFError("ends early")
+    return values
 
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"not a JSON number (got {name})")
+
+
+def write_counts_file(
+    path: str | os.PathLike[str],
+    counts: Arrays | Iterator[Arrays],
+    facts: CountsFacts,
+    temporary: bool = False,
+    storage_options: StorageOptions = NO_OPTIONS,
+    spool_folder: str | None = None,
+) -> None:
+    """Write a counts file, or an object if the path is a URL. It appears complete or not at all.
+
+    counts: all counts, or small blocks of them in order, which are first copied to a temporary file: each array is
+        written in a separate pass.
+    temporary: write without renaming and syncing, because no other process reads the folder.
+    spool_folder: of the temporary file (default: the folder of a temporary `path`, or $TMPDIR).
+    """
+    if not temporary:
+        with open_output_file(path, storage_options) as file:
+            return _write(file, counts, facts, spool_folder)
+    try:
+        with Path(path).open("wb") as file:
+            return _write(file, counts, facts, spool_folder or str(Path(path).parent))
+    except OSError as error:
+        if isinstance(error, EnvironmentFailure):
+            raise  # an error of reading the blocks
+        raise EnvironmentFailure(
+            f"{path}: cannot write ({error.strerror or error}). Choose another folder with --temp-dir."
+        ) from None
+
+
+def _spooled(blocks: Iterable[Arrays], file: Any) -> Callable[[], Iterator[Arrays]]:
+    """Copy the blocks to a file, and return a function that reads them."""
+    size = 0
+    for block in blocks:
+        for array in block:
+            npy.write_array(file, array)
+        size += 1
+
+    def read() -> Iterator[Arrays]:
+        file.seek(0)
+        for _ in range(size):
+            yield npy.read_array(file), npy.read_array(file), npy.read_array(file)
+
+    return read
+
+
+def _write(
+    file: BinaryIO,
+    counts: Arrays | Iterator[Arrays],
+    facts: CountsFacts,
+    folder: str | None,
+) -> None:
+    with ExitStack() as stack:
+        if isinstance(counts, tuple):
+            blocks: Callable[[], Iterator[Arrays]] = partial(cut_in_blocks, counts)
+        else:
+            spool = stack.enter_context(tempfile.SpooledTemporaryFile(_COPY_BYTES, dir=folder))
+            blocks = _spooled(counts, spool)
+        distinct = total = text_bytes = longest = highest = 0
+        for text, ends, numbers in blocks():
+            if not numbers.all():
+                raise BadCounts("pretoken: count must be at least 1 in a counts file (got 0)")
+            distinct, total = distinct + len(ends), total + exact_sum(numbers)
+            text_bytes += text.nbytes
+            longest = max(longest, int(_lengths(ends).max()))
+            highest = max(highest, int(numbers.max()))
+        check_total(total, "counts file")
+        header = {"format": FORMAT, "distinct": distinct, "total": total, "longest": longest}
+        header |= facts.to_json()
+        data = np.frombuffer(json.dumps(header, separators=(",", ":")).encode(), np.uint8)
+        archive = stack.enter_context(zipfile.ZipFile(file, "w"))
+        widths = np.min_scalar_type(longest), np.min_scalar_type(highest)
+        _write_column(archive, "pretoken_bytes", np.uint8, text_bytes, (text for text, _, _ in blocks()))
+        _write_column(archive, "lengths", widths[0], distinct, (_lengths(ends) for _, ends, _ in blocks()))
+        _write_column(archive, "counts", widths[1], distinct, (numbers for _, _, numbers in blocks()))
+        _write_column(archive, "header", np.uint8, len(data), [data])
+
+
+def _lengths(ends: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.diff(ends, prepend=np.uint64(0))
+
+
+def _write_column(
+    archive: zipfile.ZipFile, name: str, dtype: DTypeLike, size: int, arrays: Iterable[NDArray[Any]]
+) -> None:
+    # ZipInfo has a constant date, so that equal counts are equal files.
+    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+        header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (size,)}
+        npy.write_array_header_1_0(member, header)
+        for array in arrays:
+            member.write(array.astype(dtype, copy=False).data)

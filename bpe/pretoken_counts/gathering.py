@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, shown
 from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counting import count_sources
+from bpe.pretoken_counts.counting import count_sources, found_sources
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut, other_cut
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sampling import sampled
-from bpe.pretoken_counts.sources import identity, listed, spooled
+from bpe.pretoken_counts.sources import Stream
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -24,7 +25,7 @@ from tokenmill.stores import NO_OPTIONS, StorageOptions
 if TYPE_CHECKING:
     from bpe.like import TextRule
     from bpe.pretoken_counts.on_engine import Elsewhere
-    from bpe.pretoken_counts.sources import Source
+    from bpe.pretoken_counts.sources import Input, Source
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def cut_of_files(
 
 
 def gather_counts(
-    inputs: Sequence[Source],
+    inputs: Sequence[Input],
     counted: CountSet | None,
     options: CountingOptions,
     progress: Progress | None,
@@ -103,23 +104,20 @@ def gather_counts(
     elsewhere: engine that counts the inputs; None for threads of this process.
     """
     options.check()
-    inputs = [
-        spooled(source, options.input_format, bool(options.text_separator), workspace) for source in inputs
-    ]
     if not inputs and counted is None:
         raise BadArgument("inputs: none to train on. Name at least one file.")
     if not inputs and sample_bytes is not None:
         raise BadArgument(
             "sample_bytes: needs text, but there are only counts files. Name files, or leave it out."
         )
-    notify = None if progress is None else progress.note
-    inputs = listed(inputs, options.input_format, storage_options=options.storage_options, note=notify)
-    notes = [_named_twice(inputs, counted)]
+    found = found_sources(inputs, options, progress, workspace)
+    notes = [_named_twice(found, counted)]
     if counted is not None:
         notes.append(_tokens_not_cut_at(options.special_tokens, counted.facts))
-    sources, sample = inputs, ""
+    sources: Sequence[Source] = found
+    sample = ""
     if sample_bytes is not None:
-        sources, sample = sampled(inputs, sample_bytes, seed, options)
+        sources, sample = sampled(found, sample_bytes, seed, options)
         notes.append(sample)
     if progress is not None:
         for note in filter(None, notes):
@@ -156,18 +154,19 @@ def _tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str
     )
 
 
-def _named_twice(inputs: Sequence[Source], counted: CountSet | None) -> str:
+def _named_twice(sources: Sequence[Source], counted: CountSet | None) -> str:
     """Return a note about files that are counted twice, through links or counts files too. Return "" if none are."""
     before = {source.name for source in counted.facts.sources if source.mtime_ns} if counted else set()
     seen: set[tuple[int, int]] = set()
     twice = []
-    for source in inputs:
-        name, status = identity(source)
-        if status is None:
+    for source in sources:
+        if isinstance(source, Stream) or source.file.version:
             continue
-        if (status.st_dev, status.st_ino) in seen or name in before:
-            twice.append(name)
-        seen.add((status.st_dev, status.st_ino))
+        with suppress(OSError):  # a file that disappeared is reported when it is read
+            status = os.stat(source.file.path)  # noqa: PTH116 - many inputs
+            if (status.st_dev, status.st_ino) in seen or source.full_name in before:
+                twice.append(source.full_name)
+            seen.add((status.st_dev, status.st_ino))
     if not twice:
         return ""
     more = f" and {len(twice) - 1} more" if len(twice) > 1 else ""

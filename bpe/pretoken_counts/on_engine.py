@@ -1,9 +1,8 @@
 """Count with tasks on an engine: text chunks become sorted runs, which are merged in a tree while others are counted.
 
 The counts and facts equal the result of `count_sources` byte for byte, for any engine, workers and chunks, because sums
-do not depend on the order and chunks are cut only where the text may be cut (bpe/pretoken_counts/chunk_text.py). A
-merge combines `FAN_IN` runs of one level of the tree. The last merges combine the runs that are left. A merge has one
-task per range of keys, so that even the tasks of the last merge are short (bpe/pretoken_counts/runs.py).
+do not depend on the order and chunks are cut only where the text may be cut (bpe/pretoken_counts/count_tasks.py). The
+driver merges the runs that are left when it reads the result.
 """
 
 from __future__ import annotations
@@ -15,22 +14,19 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bpe.errors import BadArgument, BadCounts
+from bpe.errors import BadArgument
 from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_range
+from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, Scratch, count_chunk, merge_runs
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
-from bpe.pretoken_counts.runs import OpenRun, Run, RunFile, cut_in_ranges
-from bpe.pretoken_counts.scratch import Scratch
-from bpe.pretoken_counts.sources import file_of, kind_of_source, object_of, path_of
+from bpe.pretoken_counts.sources import FileRange, Stream
 from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
 from tokenmill.inputs.chunks import Chunks, TextChunk
-from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.source_list import SourceList
 
 if TYPE_CHECKING:
@@ -41,7 +37,6 @@ if TYPE_CHECKING:
     from tokenmill.engines.job import JobKey
 
 FAN_IN: Final = 16
-RANGE_BYTES: Final = 16 << 20  # of runs per merge task, which takes about a second
 # Large chunks, because their runs are smaller in relation to the text, but enough of them for all workers.
 CHUNK_BYTES: Final = (4 << 20, 1 << 30)
 _CHUNKS_A_WORKER: Final = 8
@@ -71,13 +66,14 @@ def count_on_engine(
     elsewhere: Elsewhere,
     progress: Progress | None = None,
 ) -> CountSet:
-    """Return the counts of files and objects as one part, stored in the scratch.
+    """Return the counts of files and objects, stored as runs in the scratch.
 
     Raise BadArgument for sources that workers cannot open, EngineFailure or WorkerLost if the engine fails, and the
     errors of `count_sources` for the text. If several chunks have errors, the first to finish determines which one.
     """
     options.check()
-    files, scratch = _files(sources, options), elsewhere.scratch
+    whole, scratch = _whole_files(sources), elsewhere.scratch
+    files = SourceList(source.file for source in whole)
     engine = open_engine(elsewhere.engine, elsewhere.notice)
     if not engine.inherits:
         files = SourceList(
@@ -111,57 +107,35 @@ def count_on_engine(
         tree.tally.replaced,
         sources=tuple(
             CountedSource(
-                file.shown if file.version else os.path.realpath(file.path),
+                source.full_name,
                 file.size_bytes,
                 file.size_bytes,
                 file.mtime_ns,
             )
-            for file in files
+            for source, file in zip(whole, files, strict=True)
         ),
         normalizer=make_normalizer(options.normalizer),
     )
-    if tree.result is None:
-        return CountSet([PretokenCounts.from_mapping({})], facts)
-    return CountSet([OpenRun(tree.result, scratch.place, options.storage_options)], facts)
-
-
-class _Merge:
-    """A merge of runs into one run of a level of the tree. files: results per range of keys, None until finished."""
-
-    def __init__(self, level: int, runs: Sequence[Run]) -> None:
-        self.level, self.runs = level, runs
-        self.ranges = cut_in_ranges(runs, RANGE_BYTES)
-        self.files: list[RunFile | None] = [None] * len(self.ranges)
-
-    def take(self, number: int, file: RunFile) -> Run | None:
-        """Store the result of a range. Return the merged run after the last range, otherwise None."""
-        self.files[number] = file
-        files = tuple(file for file in self.files if file is not None)
-        if len(files) < len(self.files):
-            return None
-        if sum(file.total for file in files) != sum(file.total for run in self.runs for file in run):
-            raise BadCounts("scratch: sorted runs were damaged (their sums differ). Count again.")
-        return files
-
-
-class _MergeTask(NamedTuple):
-    """One range of keys of a merge."""
-
-    merge: _Merge
-    number: int
+    parts = [scratch.open(run) for run in tree.runs]
+    return CountSet(parts or [PretokenCounts.from_mapping({})], facts)
 
 
 class _Tree:
-    """Counts all chunks of a job and merges their runs. result: the final run, None if nothing was counted."""
+    """Counts all chunks of a job, and merges `FAN_IN` runs of a level into one of the next level.
+
+    runs: names of the runs that are left.
+    """
 
     def __init__(self, job: CountingJob, pool: TaskPool, key: JobKey) -> None:
         self.text_bytes = self.documents = 0
         self.tally = Tally()
-        self.result: Run | None = None
         self._job, self._pool, self._key = job, pool, key
-        self._levels: list[list[Run]] = [[]]
-        self._chunks_left = job.chunks.chunk_count
-        self._counting = self._done_bytes = 0
+        self._levels: list[list[str]] = []
+        self._done_bytes = 0
+
+    @property
+    def runs(self) -> list[str]:
+        return [run for level in self._levels for run in level]
 
     def count(self) -> Iterator[int]:
         """Run all tasks. Yield the number of bytes counted so far at intervals."""
@@ -171,86 +145,60 @@ class _Tree:
         while True:
             room = 2 * self._pool.engine.worker_count - len(self._pool)
             for chunk in islice(left, max(0, room)):
-                self._begin(chunk)
-            while (merge := self._next_merge()) is not None:
-                describe = f"merging {len(merge.runs)} sorted runs"
-                for number, wanted in enumerate(merge.ranges):
-                    task = _MergeTask(merge, number)
-                    name = f"merge-{merge.level}"
-                    self._pool.submit(task, partial(str, describe), merge_range, wanted, self._key, name=name)
+                describe = partial(chunks.describe, chunk)
+                self._pool.submit(chunk, describe, count_chunk, chunk, self._key, name=f"count-{chunk.index}")
             if not len(self._pool):
                 break
             for task, result in self._pool.done(SHOW_SECONDS):
                 self._take(task, result)
-            shown = max(shown, self._done_bytes + self._running_bytes())
+            running = sum(done for task, done in self._pool.running() if isinstance(task, TextChunk))
+            shown = max(shown, self._done_bytes + running)
             yield min(shown, chunks.total_bytes)
         yield chunks.total_bytes
-        self.result = next((run for level in self._levels for run in level), None)
 
-    def _begin(self, chunk: TextChunk) -> None:
-        self._chunks_left -= 1
-        self._counting += 1
-        describe = partial(self._job.chunks.describe, chunk)
-        self._pool.submit(chunk, describe, count_chunk, chunk, self._key, name=f"count-{chunk.index}")
-
-    def _running_bytes(self) -> int:
-        """Return the bytes counted by the tasks in flight."""
-        return sum(done for task, done in self._pool.running() if isinstance(task, TextChunk))
-
-    def _take(self, task: TextChunk | _MergeTask, result: ChunkCounts | RunFile) -> None:
+    def _take(self, task: TextChunk | _Merge, result: ChunkCounts | str) -> None:
+        """Use the result of a task: add the run, and merge its level if that is full."""
         level = 0
-        run: Run | None
-        if isinstance(task, _MergeTask):
-            assert isinstance(result, RunFile)
-            level, run = task.merge.level, task.merge.take(task.number, result)
-            if run is not None:
-                self._job.scratch.delete(file.name for run in task.merge.runs for file in run)
-        else:
-            assert isinstance(result, ChunkCounts)
-            self._counting -= 1
+        if isinstance(result, ChunkCounts):
+            assert isinstance(task, TextChunk)
             self._done_bytes += self._job.chunks.work_bytes(task)
             self.text_bytes += result.text_bytes
             self.documents += result.documents
             self.tally = self.tally.plus(result.tally)
-            run = None if result.run is None else (result.run,)
-        if run is not None:
-            while len(self._levels) <= level:
-                self._levels.append([])
-            self._levels[level].append(run)
-
-    def _next_merge(self) -> _Merge | None:
-        """Remove runs from the tree and return their merge: FAN_IN runs of one level or, at the end, the rest."""
-        for number, runs in enumerate(self._levels):
-            if len(runs) >= FAN_IN:
-                self._levels[number] = runs[FAN_IN:]
-                return _Merge(number + 1, runs[:FAN_IN])
-        waiting = sum(map(len, self._levels))
-        if self._chunks_left or self._counting or waiting < 2 or (waiting <= FAN_IN and len(self._pool)):
-            return None
-        group: list[Run] = []
-        for number, runs in enumerate(self._levels):
-            room = FAN_IN - len(group)
-            group += runs[:room]
-            self._levels[number] = runs[room:]
-        return _Merge(len(self._levels), group)
+            if result.run is None:
+                return
+            run = result.run
+        else:
+            assert isinstance(task, _Merge)
+            level, run = task.level, result
+            self._job.scratch.delete(task.runs)
+        while len(self._levels) <= level:
+            self._levels.append([])
+        runs = self._levels[level]
+        runs.append(run)
+        if len(runs) == FAN_IN:
+            self._levels[level] = []
+            merge = _Merge(level + 1, runs)
+            describe = partial(str, f"merging {FAN_IN} sorted runs")
+            self._pool.submit(merge, describe, merge_runs, runs, self._key, name=f"merge-{merge.level}")
 
 
-def _files(sources: Sequence[Source], options: CountingOptions) -> SourceList:
-    """Return the sources in the form that workers open."""
-    files = SourceList()
+class _Merge(NamedTuple):
+    """A merge of runs into one run of a level."""
+
+    level: int
+    runs: list[str]
+
+
+def _whole_files(sources: Sequence[Source]) -> list[FileRange]:
+    files = []
     for source in sources:
-        path, found = path_of(source), object_of(source)
-        if isinstance(source, File) and found is not None:
-            files.append(found)
-            continue
-        if path is None or not isinstance(source, (str, os.PathLike)) or not path.is_file():
+        if isinstance(source, Stream) or source.size_bytes < source.file.size_bytes:
             raise BadArgument(
                 "inputs: workers can only read whole files and objects, but not pipes or samples. "
                 "Leave --executor out."
             )
-        file = file_of(source, kind_of_source(source, options.input_format))
-        assert file is not None
-        files.append(file)
+        files.append(source)
     return files
 
 

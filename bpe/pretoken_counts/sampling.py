@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, check_range, check_whole, system_failure
-from bpe.pretoken_counts.sources import FileRange, file_of, kind_of_source, path_of
+from bpe.pretoken_counts.sources import FileRange, Stream
 from tokenmill.inputs import _core
 from tokenmill.inputs.json_array import is_array
 from tokenmill.inputs.sizes import bytes_text
+from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def sampled(
     sample_bytes: int,
     seed: int,
     options: CountingOptions,
-) -> tuple[list[Source], str]:
+) -> tuple[Sequence[Source], str]:
     """Return (spans of the files with about `sample_bytes` in total, a description of the sample).
 
     Return all sources and "" if they have at most `sample_bytes`. A span of JSON Lines, or of text that is read as
@@ -46,72 +46,63 @@ def sampled(
     """
     check_range("sample_bytes", sample_bytes, 1)
     check_whole("seed", seed)
-    files: list[tuple[Path, int]] = []
-    of_records: set[Path] = set()
+    files: list[File] = []
     for source in sources:
-        path = path_of(source)
-        if path is None or not path.is_file() or isinstance(source, FileRange):
+        if isinstance(source, Stream) or source.file.version:
             raise BadArgument(
                 "sample_bytes: needs files, not pipes or streams. Write the text to a file first."
             )
-        kind = kind_of_source(source, options.input_format)
-        records = file_of(source, kind) if kind.format == "jsonl" else None
-        if kind.is_decoded or (records is not None and is_array(records, options.rules)):
+        file, kind = source.file, source.kind
+        if kind.is_decoded or (kind.format == "jsonl" and is_array(file, options.rules)):
             raise BadArgument(
-                f"{path}: sample_bytes needs uncompressed text or JSON Lines, without an array. Count all of the text, "
-                "or fewer files."
+                f"{file.path}: sample_bytes needs uncompressed text or JSON Lines, without an array. Count all of the "
+                "text, or fewer files."
             )
-        if kind.format != "text" or options.text_separator:
-            of_records.add(path)
-        files.append((path, path.stat().st_size))
-    total_bytes = sum(size for _, size in files)
+        files.append(file)
+    total_bytes = sum(file.size_bytes for file in files)
     if total_bytes <= sample_bytes:
-        return list(sources), ""
+        return sources, ""
     smallest, largest = WINDOW_BYTES
     window_bytes = min(max(sample_bytes // WINDOWS, smallest), largest, sample_bytes)
     windows = max(1, round(sample_bytes / window_bytes))
     generator = random.Random(seed)
     separators = [token.encode() for token in options.special_tokens] or [b"\n"]
-    stretches: list[Source] = []
+    spans: list[FileRange] = []
     taken = 0
     file_start = place = taken_stop = 0  # taken_stop: end of the last span in the file at `place`
     for window in range(windows):
         first = window * total_bytes // windows
         room = (window + 1) * total_bytes // windows - first - window_bytes
         start = first + generator.randrange(max(1, room + 1)) - file_start
-        while start >= files[place][1]:
-            start -= files[place][1]
-            file_start += files[place][1]
+        while start >= files[place].size_bytes:
+            start -= files[place].size_bytes
+            file_start += files[place].size_bytes
             place += 1
             taken_stop = 0
-        path, size = files[place]
-        stop = min(size, start + window_bytes)
+        file = files[place]
+        stop = min(file.size_bytes, start + window_bytes)
         if taken_stop >= stop:
             continue
-        if path in of_records:
-            begin = max(start, taken_stop)
-            stretches.append(FileRange(path, begin, stop))
-            taken += stop - begin
-            taken_stop = stop
-            continue
-        try:
-            with path.open("rb") as file:
-                first, stop = _part(file, size, max(start, taken_stop), stop, separators)
-        except OSError as error:
-            raise system_failure(path, error) from None
+        first = max(start, taken_stop)
+        if file.kind.format == "text" and not options.text_separator:
+            try:
+                with open(file.path, "rb") as opened:  # noqa: PTH123 - keeps the path as given
+                    first, stop = _part(opened, file.size_bytes, first, stop, separators)
+            except OSError as error:
+                raise system_failure(file.path, error) from None
         if stop > first:
-            stretches.append(FileRange(path, first, stop))
+            spans.append(FileRange(file, first, stop))
             taken += stop - first
             taken_stop = stop
-    if not stretches:
+    if not spans:
         raise BadArgument(
             f"sample_bytes: too small for one character, line or document (got {sample_bytes}). Raise it."
         )
-    used = len({stretch.path for stretch in stretches if isinstance(stretch, FileRange)})
+    used = len({span.file for span in spans})
     what = "documents" if options.special_tokens else "lines"
-    return stretches, (
+    return spans, (
         f"sampled {bytes_text(taken)} of {bytes_text(total_bytes)} ({100 * taken / total_bytes:.3g} %): {what} at "
-        f"{len(stretches):,} places in {used:,} of {len(files):,} files, seed {seed}"
+        f"{len(spans):,} places in {used:,} of {len(files):,} files, seed {seed}"
     )
 
 

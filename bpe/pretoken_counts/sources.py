@@ -1,4 +1,4 @@
-"""Sources of text to count (texts, files, parts of files, streams), with their names, sizes and kinds."""
+"""Sources of text to count: ranges of files and objects, and streams, with their names and sizes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from bpe.errors import BadArgument, MissingInput, printable, shown, system_failure
+from tokenmill.inputs.blocks import ByteStream
+from tokenmill.inputs.blocks import FileRange as FileStream
+from tokenmill.inputs.decompress import DecompressedFile
 from tokenmill.inputs.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.sources import excluder, search_sources
@@ -25,101 +28,88 @@ if TYPE_CHECKING:
 
     from bpe.pretoken_counts.workspace import Workspace
 
-    # A text or an open binary file; a path may name a pipe.
-    Stream: TypeAlias = "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO"
-    # Any of them, a part of a file, or an object in a store.
-    Source: TypeAlias = "Stream | FileRange | File"
+    # What callers pass: a path, folder, glob or URL, a text, or an open binary file.
+    Input: TypeAlias = (
+        "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO | Source"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
     """Bytes [start, stop) of a file or object.
 
-    stop: None for the end of the file.
-
     Text must start and stop where it may be cut. Records are those that begin in the range.
     """
 
-    path: Path | File
-    start: int = 0
-    stop: int | None = None
+    file: File
+    start: int
+    stop: int
+
+    @property
+    def name(self) -> str:
+        """Return the path or URL as given."""
+        return self.file.shown
+
+    @property
+    def kind(self) -> Kind:
+        """Return the format and compression."""
+        return self.file.kind
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the number of bytes."""
+        return self.stop - self.start
+
+    @contextmanager
+    def opened(self) -> Iterator[ByteStream]:
+        """Open the range, decompressed. Raise EnvironmentFailure if the system refuses."""
+        try:
+            file = self.file.open()
+        except OSError as error:
+            raise system_failure(self.name, error) from error
+        with file:
+            compression = self.kind.compression
+            if compression == "none":
+                yield FileStream(file, self.name, self.start, self.stop)
+            else:
+                yield DecompressedFile(file, self.name, compression)
+
+    @property
+    def full_name(self) -> str:
+        """Return the absolute path without links, or the URL."""
+        return self.file.shown if self.file.version else os.path.realpath(self.file.path)
 
 
-def path_of(source: Source) -> Path | None:
-    """Return the path of the source, None for a buffer, an open file or an object."""
-    if isinstance(source, FileRange):
-        source = source.path
-    return Path(source) if isinstance(source, (str, os.PathLike)) else None
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Plain text that is read once: a text in memory, an open file, or a named pipe, which reading opens.
 
-
-def object_of(source: Source) -> File | None:
-    """Return the object that the source is or is a part of, None if there is none."""
-    if isinstance(source, FileRange):
-        source = source.path
-    return source if isinstance(source, File) else None
-
-
-def file_of(source: Source, kind: Kind) -> File | None:
-    """Return the file or object for the shared readers, None for a buffer or an open file.
-
-    Raise EnvironmentFailure if the file cannot be accessed.
+    size_bytes: None if it is unknown.
     """
-    path, found = path_of(source), object_of(source)
-    if found is not None or path is None:
-        return found
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise system_failure(path, error) from error
-    return File(os.fspath(path), status.st_size, status.st_mtime_ns, kind=kind)
+
+    name: str
+    stream: Any
+    size_bytes: int | None = None
+    kind: Kind = PLAIN_TEXT
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """Open a named pipe, or return the open file or text, which stays open."""
+        if not isinstance(self.stream, Path):
+            yield self.stream
+            return
+        try:
+            pipe = self.stream.open("rb", buffering=0)
+        except OSError as error:
+            raise system_failure(self.name, error) from error
+        with pipe:
+            yield pipe
 
 
-def name_of(source: Source) -> str:
-    """Return the name of a source: the path as given, "stdin", or "text" for a buffer."""
-    path = path_of(source)
-    if path is not None:
-        return os.fspath(path)
-    if (file := object_of(source)) is not None:
-        return file.shown
-    name = getattr(source, "name", None)
-    return name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
+Source = FileRange | Stream
 
 
-def total_bytes(sources: Iterable[Source]) -> int | None:
-    """Return the bytes of all sources, None if one of them is a pipe."""
-    total: int | None = 0
-    for source in sources:
-        path = path_of(source)
-        size: int | None
-        found = object_of(source)
-        if found is not None:
-            size = found.size_bytes
-        elif path is None and isinstance(source, io.IOBase):
-            size = None
-        elif path is None:
-            size = memoryview(source).nbytes  # type: ignore[arg-type]
-        else:
-            size = path.stat().st_size if path.is_file() else None
-            if size is not None and isinstance(source, FileRange):
-                size = (size if source.stop is None else source.stop) - source.start
-        total = None if total is None or size is None else total + size
-    return total
-
-
-def kind_of_source(source: Source, input_format: str) -> Kind:
-    """Return the kind of a source: by its extension for files if input_format is "auto", text for pipes and buffers."""
-    path, found = path_of(source), object_of(source)
-    if found is not None:
-        return found.kind
-    if path is None or (input_format == "auto" and not path.is_file()):
-        return PLAIN_TEXT
-    try:
-        return kind_of(os.fspath(path), input_format)
-    except ValueError as error:
-        raise BadArgument(f"{path}: {error}") from None
-
-
-def list_of(inputs: Iterable[Source]) -> list[Source]:
+def list_of(inputs: Iterable[Input]) -> list[Input]:
     """Return the inputs of a call as a list, also for a single one. Raise BadArgument for anything else."""
     if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [inputs]
@@ -131,14 +121,14 @@ def list_of(inputs: Iterable[Source]) -> list[Source]:
 
 
 def listed(
-    sources: Iterable[Source],
+    inputs: Iterable[Input],
     input_format: str,
     only_files: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
     note: Callable[[str], None] | None = None,
     exclude: Sequence[str] = (),
 ) -> list[Source]:
-    """Replace folders and globs by files, and URLs by objects. Check that the libraries to read them are installed.
+    """Return the files, objects and streams of all inputs. Check that the libraries to read them are installed.
 
     only_files: refuse named pipes and devices.
     note: called with a line about files that were left out of folders.
@@ -148,44 +138,62 @@ def listed(
     """
     found: list[Source] = []
     problems: list[str] = []
-    kinds: set[Kind] = set()
     is_excluded = excluder(exclude)
-    for source in sources:
-        _check_source(source)
-        if isinstance(source, (str, os.PathLike)) and is_excluded(os.fspath(source)):
+    for given in inputs:
+        if isinstance(given, (FileRange, Stream)):
+            found.append(given)
             continue
-        is_remote = isinstance(source, str) and is_url(source)
-        path = Path(source) if isinstance(source, (str, os.PathLike)) and not is_remote else None
-        is_searched = path is not None and not path.is_file()
-        is_searched = path is not None and is_searched and (only_files or path.is_dir() or not path.exists())
-        if not is_remote and not is_searched:
-            found.append(source)
-            kinds.add(kind_of_source(source, input_format))
+        if not isinstance(given, (str, os.PathLike)):
+            found.append(_stream(given))
             continue
-        named = str(source) if path is None else os.fspath(path)
-        search = search_sources([named], input_format=input_format, options=storage_options, exclude=exclude)
+        name = os.fspath(given)
+        if is_excluded(name):
+            continue
+        with suppress(OSError):  # search_sources reports it
+            status = None if is_url(name) else os.stat(name)  # noqa: PTH116 - keeps "./a"
+            if status is not None and stat.S_ISREG(status.st_mode):
+                found.append(_whole(_file(name, status, input_format)))
+                continue
+            if status is not None and not only_files and not stat.S_ISDIR(status.st_mode):
+                found.append(Stream(name, Path(name)))
+                continue
+        search = search_sources([name], input_format=input_format, options=storage_options, exclude=exclude)
         problems += search.problems
-        found += [file if file.version else Path(file.path) for file in search.sources]
-        kinds |= search.sources.kinds
+        found += map(_whole, search.sources)
         if note is not None and search.note:
             note(search.note)
     if problems:
         raise MissingInput("; ".join(map(printable, problems)))
-    check_libraries(kinds)
+    check_libraries({source.kind for source in found})
     return found
 
 
-def _check_source(source: object) -> None:
-    """Raise BadArgument for anything that is not a source."""
-    if isinstance(source, io.TextIOBase):
+def _whole(file: File) -> FileRange:
+    return FileRange(file, 0, file.size_bytes)
+
+
+def _file(path: str, status: os.stat_result, input_format: str) -> File:
+    try:
+        kind = kind_of(path, input_format)
+    except ValueError as error:
+        raise BadArgument(f"{path}: {error}") from None
+    return File(path, status.st_size, status.st_mtime_ns, kind=kind)
+
+
+def _stream(given: Any) -> Stream:
+    """Return a text or an open file as a stream. Raise BadArgument for anything else."""
+    if isinstance(given, io.TextIOBase):
         raise BadArgument(
-            f'inputs: open files must be in binary mode (got {shown(source)}). Open the file with "rb".'
+            f'inputs: open files must be in binary mode (got {shown(given)}). Open the file with "rb".'
         )
-    if not isinstance(source, (str, os.PathLike, FileRange, File)) and not hasattr(source, "read"):
-        try:
-            memoryview(source)  # type: ignore[arg-type]
-        except TypeError:
-            raise _bad_input(source) from None
+    if hasattr(given, "read"):
+        name = getattr(given, "name", None)
+        return Stream(name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text", given)
+    try:
+        text = memoryview(given)
+    except TypeError:
+        raise _bad_input(given) from None
+    return Stream("text", io.BytesIO(given), text.nbytes)
 
 
 def _bad_input(value: object) -> BadArgument:
@@ -193,39 +201,19 @@ def _bad_input(value: object) -> BadArgument:
 
 
 def spooled(source: Source, input_format: str, of_documents: bool, workspace: Workspace) -> Source:
-    """Copy a text or stream of records, such as standard input, to a file, because the readers of records need one.
+    """Copy a stream of documents, such as standard input, to a file, because the readers of documents need one.
 
     of_documents: text is read as documents too.
     """
-    if isinstance(source, (str, os.PathLike)):
-        named = Path(source)  # may be a pipe
-        if not of_documents or not named.exists() or named.is_file() or named.is_dir():
-            return source
-        with named.open("rb") as stream:
-            return spooled(stream, input_format, of_documents, workspace)
-    if isinstance(source, (File, FileRange)):
-        return source
-    is_text = input_format in ("auto", "text") or not isinstance(source, io.IOBase)
-    if is_text and not of_documents:
+    is_text = input_format in ("auto", "text") or (
+        isinstance(source, Stream) and source.size_bytes is not None
+    )
+    if isinstance(source, FileRange) or (is_text and not of_documents):
         return source
     path = workspace.new_file()
     try:
-        with path.open("wb") as file:
-            if isinstance(source, io.IOBase):
-                shutil.copyfileobj(source, file, 1 << 20)
-            else:
-                file.write(source)  # type: ignore[arg-type]
+        with source.opened() as stream, path.open("wb") as file:
+            shutil.copyfileobj(stream, file, 1 << 20)
+        return _whole(_file(os.fspath(path), path.stat(), "text" if is_text else input_format))
     except OSError as error:
         raise system_failure(error.filename or path, error) from error
-    return path
-
-
-def identity(source: Source) -> tuple[str, os.stat_result | None]:
-    """Return (the name of the source in facts, the status of a regular file or None)."""
-    path = path_of(source)
-    if path is not None:
-        with suppress(OSError):  # a missing file is reported when it is read
-            status = path.stat()
-            if stat.S_ISREG(status.st_mode):
-                return os.path.realpath(path), status
-    return name_of(source), None

@@ -47,7 +47,7 @@ def random_documents(rng: random.Random, separator: str, bad: bool) -> list[byte
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Split documents of a few hundred bytes into pieces."""
     monkeypatch.setattr("tokenmill.inputs.read_text.TEXT_BLOCK_BYTES", 300)
-    monkeypatch.setattr("bpe.pretoken_counts.records.Buffers", lambda: Buffers(300))
+    monkeypatch.setattr("bpe.pretoken_counts.reading.Buffers", lambda: Buffers(300))
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -14,6 +14,7 @@ from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
 from bpe.pretoken_counts.counting import CountingOptions, count_pretokens, count_sources
 from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretoken_counts.memory import MIN_FREE_BYTES, MemoryBudget, available_bytes, trim_memory, used_bytes
+from bpe.pretoken_counts.sources import listed
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.training import train, train_on
 
@@ -38,7 +39,9 @@ def test_spilled_counts_are_the_same(tmp_path: Path) -> None:
     expected = count_pretokens([path], [END])
     budget = MemoryBudget(used_bytes() + (40 << 20))
     with Workspace(tmp_path) as workspace:
-        counted = count_sources([path], CountingOptions([END]), budget=budget, workspace=workspace)
+        counted = count_sources(
+            listed([path], "auto"), CountingOptions([END]), budget=budget, workspace=workspace
+        )
         assert len(counted.parts) > 2
         assert all(isinstance(part, CountsFile) for part in counted.parts)
         counted.save(tmp_path / "spilled.counts", workspace)
@@ -55,7 +58,9 @@ def test_a_text_without_a_cut_is_refused_before_it_fills_memory(pattern: str, tm
     trim_memory()  # else memory freed by earlier tests leaves room
     budget = MemoryBudget(used_bytes() + MIN_FREE_BYTES)
     with Workspace(tmp_path) as workspace, pytest.raises(NotEnoughMemory) as raised:
-        count_sources([path], CountingOptions([END], pattern), budget=budget, workspace=workspace)
+        count_sources(
+            listed([path], "auto"), CountingOptions([END], pattern), budget=budget, workspace=workspace
+        )
     assert raised.value.exit_code == 5
     assert "one word.txt: byte " in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -70,7 +75,7 @@ def test_a_budget_that_is_too_small() -> None:
 
 def test_a_budget_needs_a_workspace() -> None:
     with pytest.raises(BadArgument):
-        count_sources([b"ab"], CountingOptions(), budget=MemoryBudget.of(None))
+        count_sources(listed([b"ab"], "auto"), CountingOptions(), budget=MemoryBudget.of(None))
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:

@@ -297,7 +297,8 @@ def test_the_corpus_order_follows_the_arguments(texts: list[Path], monkeypatch: 
         buffer = io.BytesIO(b"x")
 
     monkeypatch.setattr(sys, "stdin", Stdin())
-    assert input_sources([str(texts[1]), "-", str(texts[0])]) == [texts[1], Stdin.buffer, texts[0]]
+    sources = input_sources([str(texts[1]), "-", str(texts[0])])
+    assert [source.name for source in sources] == [str(texts[1]), "text", str(texts[0])]
 
 
 def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> None:
@@ -345,9 +346,9 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     for count in ("99999", "9" * 15):
         fails(2, f"--min-pretoken-count: .*{count}", *rare, count)
     damaged = bytearray((tmp_path / "a.counts").read_bytes())
-    damaged[40] ^= 1
+    damaged[200] ^= 1
     (tmp_path / "a.counts").write_bytes(damaged)
-    fails(3, r"a\.counts: .*block 0 at byte 16", "train", *both[:2], *output)
+    fails(3, r"a\.counts: damaged", "train", *both[:2], *output)
     assert not (tmp_path / "t.json").exists()
 
 

@@ -32,7 +32,6 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
-from tokenmill.inputs import _core
 
 TEXTS = (
     "",
@@ -357,36 +356,22 @@ def _read_pattern(dialect: Any) -> Callable[[str], None]:
 # -- counts and IDs ------------------------------------------------------------------------------------------------
 
 
-@cache
-def _counts_file() -> bytes:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a.counts")
-        words = sorted(WORDS)
-        ends = np.cumsum([len(word) for word in words], dtype=np.uint64)
-        counts = np.array([WORDS[word] for word in words], np.uint64)
-        PretokenCounts(np.frombuffer(b"".join(words), np.uint8), ends, counts).save(path)
-        return path.read_bytes()
-
-
 def make_counts(rng: random.Random, folder: Path) -> Path:
-    """Write a counts file with changes in header, block and footer, most of them with matching hashes."""
-    data = _counts_file()
-    start, _, _ = struct.unpack("<QQ8s", data[-24:])
-    header, block, footer = data[:16], data[16 : start - 8], data[start:-24]
-    part = rng.randrange(10)
-    if part < 4:
-        block = change_bytes(rng, block)
-    elif part < 9:
-        footer = change_json(rng, json.loads(footer))
-    else:
-        header = change_bytes(rng, header)
-    body = header + block + _core.xxh64(block, 0).to_bytes(8, "little")
-    place = rng.choice([len(body), len(body), len(body), rng.choice(HUGE) & 2**64 - 1]).to_bytes(8, "little")
-    data = body + footer + place + _core.xxh64(header + footer + place).to_bytes(8, "little") + b"tmcntend"
+    """Write a counts file with changes in one of its arrays, or in the bytes of the file."""
     path = folder / "a.counts"
-    path.write_bytes(change_bytes(rng, data) if rng.random() < 0.1 else data)
+    PretokenCounts.from_mapping(WORDS).save(path)
+    if rng.random() < 0.2:
+        path.write_bytes(change_bytes(rng, path.read_bytes()))
+        return path
+    with np.load(path) as file:
+        arrays = dict(file)
+    name = rng.choice(list(arrays))
+    data = arrays[name].tobytes()
+    data = change_json(rng, json.loads(data)) if name == "header" else change_bytes(rng, data)
+    dtype = rng.choice([arrays[name].dtype, np.dtype(np.uint8)])
+    arrays[name] = np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
     return path
 
 

@@ -1,20 +1,37 @@
-"""Merge sorted streams of counts into one, in memory that depends only on the number of streams.
+"""Merge sorted counts into their sum: streams of blocks in memory, and any number of counts in memory or in files.
 
-One block of each stream is held. The lowest of their last pretokens is a bound: later blocks have only pretokens above
-it. The pretokens up to the bound are therefore summed in a hash table and yielded in order. Exhausted streams then read
-their next block. `merge_sorted` of any streams equals the sum of their counts as dicts.
+`merge_sorted` holds one block of each stream. The lowest of their last pretokens is a bound: later blocks have only
+pretokens above it. The pretokens up to the bound are therefore summed in a hash table and yielded in order. Exhausted
+streams then read their next block.
+
+`merge_parts` merges many parts in several rounds through files. A round merges up to `FAN_IN` parts, or as many as fit
+in memory.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.pretoken_counts.counts_facts import Arrays
+from bpe.errors import BadArgument
+from bpe.pretoken_counts.count_sums import check_total
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.memory import MemoryBudget, check_room
+from bpe.pretoken_counts.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.counts import PretokenCounts
+
+FAN_IN: Final = 64  # streams merged at once: 50 MB of blocks, far below any limit on open files
+_STREAM_BYTES: Final = 1 << 18  # minimum, for files with few pretokens
+_LONG_BYTES: Final = 1 << 20  # a larger block has one pretoken
+_MERGE_BYTES: Final = 12 << 20  # hash table and result of a round
 
 
 def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:
@@ -79,22 +96,6 @@ class _Head:
         return self._text[self._start(place) : self._start(place + 1)].tobytes()
 
 
-def joined(blocks: Iterable[Arrays]) -> Arrays:
-    """Concatenate the blocks of one stream."""
-    texts, ends, counts = [], [], []
-    offset = 0
-    for text, block_ends, block_counts in blocks:
-        texts.append(text)
-        ends.append(block_ends + np.uint64(offset))
-        counts.append(block_counts)
-        offset += text.nbytes
-    if len(texts) == 1:
-        return texts[0], ends[0], counts[0]
-    if not texts:
-        return np.zeros(0, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-    return np.concatenate(texts), np.concatenate(ends), np.concatenate(counts)
-
-
 def collected(blocks: Iterable[Arrays], most_distinct: int, most_bytes: int) -> Arrays:
     """Concatenate the blocks of one stream, holding each pretoken once.
 
@@ -111,3 +112,42 @@ def collected(blocks: Iterable[Arrays], most_distinct: int, most_bytes: int) -> 
         np.add(block_ends, np.uint64(start), out=ends[first:distinct])
         counts[first:distinct] = block_counts
     return text[:pretoken_bytes], ends[:distinct], counts[:distinct]
+
+
+def merge_parts(
+    parts: Sequence[PretokenCounts | CountsFile],
+    workspace: Workspace | None = None,
+    budget: MemoryBudget | None = None,
+    beside_bytes: int = 0,
+) -> Iterator[Arrays]:
+    """Return the sorted sum of the parts in blocks.
+
+    workspace: for intermediate files; required if one round cannot merge all parts.
+    budget: limits the number of parts per round, which is at least two.
+    beside_bytes: memory that the caller uses during the merge.
+
+    Raise BadArgument if a workspace is required but missing, NotEnoughMemory if two parts do not fit in the budget, and
+    BadCounts if the sum of all counts is 2^63 or more.
+    """
+    parts = list(parts)
+    check_total(sum(part.total for part in parts), f"{len(parts)} sets of counts")
+    fan_in = FAN_IN
+    if budget is not None and len(parts) > 1:
+        largest = max(part.largest_block_bytes() for part in parts)
+        # Adding up a block takes three times its size. Blocks of one long pretoken are added one at a time.
+        is_long = largest > _LONG_BYTES
+        stream_bytes = max(_STREAM_BYTES, (2 if is_long else 4) * largest)
+        merge_bytes = _MERGE_BYTES + beside_bytes + (6 * largest if is_long else 0)
+        fan_in = max(2, min(FAN_IN, (budget.free_bytes - merge_bytes) // stream_bytes))
+        check_room(merge_bytes + min(fan_in, len(parts)) * stream_bytes, "merging counts files", budget)
+    while len(parts) > fan_in:
+        if workspace is None:
+            raise BadArgument(f"workspace: required to merge more than {fan_in} parts")
+        # Merge only as many as needed, so that the last round merges all others and no part is copied needlessly.
+        group = min(fan_in, len(parts) - fan_in + 1)
+        merged = workspace.new_file()
+        write_counts_file(
+            merged, merge_sorted([part.blocks() for part in parts[:group]]), CountsFacts(), temporary=True
+        )
+        parts = [*parts[group:], CountsFile(merged)]
+    return merge_sorted([part.blocks() for part in parts])
