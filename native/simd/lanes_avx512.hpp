@@ -11,8 +11,7 @@ namespace {
 
 struct Avx512Lanes {
   static constexpr size_t width = 16;
-  static constexpr size_t fewest = 6;      // pretokens; fewer are faster interleaved
-  static constexpr size_t fewest_long = 3; // pretokens of more than 15 bytes; fewer are faster one by one
+  static constexpr size_t fewest = 3; // pretokens; fewer are faster one by one
   using Vector = int32_t __attribute__((vector_size(64)));
   using Unsigned = uint32_t __attribute__((vector_size(64)));
 
@@ -26,25 +25,6 @@ struct Avx512Lanes {
   // Load four bytes from base + offset in each lane.
   [[gnu::always_inline]] static inline Vector gather_bytes(const uint8_t *base, Vector offset) {
     return (Vector)_mm512_i32gather_epi32((__m512i)offset, base, 1);
-  }
-  // Load sixteen bytes from every fourth of sixteen pointers.
-  [[gnu::always_inline]] static inline Vector load_fourths(const uint8_t *const *places) {
-    const auto load = [](const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); };
-    __m512i all = _mm512_castsi128_si512(load(places[0]));
-    all = _mm512_inserti32x4(all, load(places[4]), 1);
-    all = _mm512_inserti32x4(all, load(places[8]), 2);
-    return (Vector)_mm512_inserti32x4(all, load(places[12]), 3);
-  }
-  // Transpose four rows into four words per lane: quarter q of out[j] holds the words of lane 4 * q + j.
-  [[gnu::always_inline]] static inline void transpose4x4(const Vector *rows, Vector *out) {
-    const __m512i a = _mm512_unpacklo_epi32((__m512i)rows[0], (__m512i)rows[1]);
-    const __m512i b = _mm512_unpacklo_epi32((__m512i)rows[2], (__m512i)rows[3]);
-    const __m512i c = _mm512_unpackhi_epi32((__m512i)rows[0], (__m512i)rows[1]);
-    const __m512i d = _mm512_unpackhi_epi32((__m512i)rows[2], (__m512i)rows[3]);
-    out[0] = (Vector)_mm512_unpacklo_epi64(a, b);
-    out[1] = (Vector)_mm512_unpackhi_epi64(a, b);
-    out[2] = (Vector)_mm512_unpacklo_epi64(c, d);
-    out[3] = (Vector)_mm512_unpackhi_epi64(c, d);
   }
   // Load a 64-bit word per lane, and split it into its low and high half.
   [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,

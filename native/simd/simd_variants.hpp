@@ -7,8 +7,7 @@
 #include "cache/key_walk.hpp"
 #include "encode/character_runs.hpp"
 #include "encode/character_walk.hpp"
-#include "merge/long_merge.hpp"
-#include "merge/short_merge.hpp"
+#include "merge/merge_pretokens.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "text/character_set.hpp"
 
@@ -40,9 +39,7 @@ struct SimdVariant {
 
   FindCharacters find_characters;
   EmitCharacters emit_characters;
-  MergeShortPretokens merge_short_pretokens;
-  MergeLongPretoken merge_long_pretoken;
-  MergeLongPretokens merge_long_pretokens;
+  MergePretokens merge_pretokens;
 };
 
 // Return the chosen variant, or the best one for this machine. Thread-safe.

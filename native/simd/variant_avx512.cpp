@@ -1,7 +1,6 @@
 #include "cache/block_keys_avx512.hpp"
 #include "encode/character_block_avx512.hpp"
-#include "merge/merge_long_by_lanes.hpp"
-#include "merge/merge_short_by_lanes.hpp"
+#include "merge/merge_by_lanes.hpp"
 #include "simd/lanes_avx512.hpp"
 #include "simd/simd_avx512.hpp"
 #include "simd/variant_of.hpp"
@@ -9,7 +8,6 @@
 namespace bpe {
 
 constinit const SimdVariant avx512_variant = variant_of<Avx512Simd, Avx512BlockKeys, Avx512CharacterBlock>(
-    "avx512", valid_prefix<Avx512Simd>, ShortSideBySide<Avx512Lanes>::merge,
-    LongSideBySide<Avx512Lanes, Avx512Simd>::merge);
+    "avx512", valid_prefix<Avx512Simd>, SideBySide<Avx512Lanes, Avx512Simd>::merge);
 
 } // namespace bpe

@@ -4,8 +4,7 @@
 #include "cache/walk_keys.hpp"
 #include "encode/character_runs.hpp"
 #include "encode/walk_characters.hpp"
-#include "merge/merge_interleaved.hpp"
-#include "merge/merge_rank_at_a_time.hpp"
+#include "merge/merge_one_by_one.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "simd/simd_variants.hpp"
 #include "text/character_set.hpp"
@@ -16,8 +15,7 @@ namespace {
 // valid_prefix may be null.
 template <class Simd, class BlockKeys = PlainBlockKeys, class Block = CharacterBlock>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
-                                 MergeShortPretokens merge_short_pretokens = merge_interleaved,
-                                 MergeLongPretokens merge_long_pretokens = merge_each_rank_at_a_time<Simd>) {
+                                 MergePretokens merge_pretokens = merge_one_by_one<Simd>) {
   return {name,
           scan_window<Simd>,
           walk_keys<Simd, BlockKeys>,
@@ -27,9 +25,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
           find_in_set<Simd>,
           find_characters<Block>,
           emit_characters<Block>,
-          merge_short_pretokens,
-          merge_rank_at_a_time<Simd>,
-          merge_long_pretokens};
+          merge_pretokens};
 }
 
 } // namespace

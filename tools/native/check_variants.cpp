@@ -137,30 +137,6 @@ Check check_special_tokens(const std::string &variant, const std::deque<GuardedT
   return check;
 }
 
-Check check_short_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
-  Check check;
-  bpe::choose_simd_variant(variant);
-  const bpe::Vocabulary vocabulary = rules.vocabulary();
-  const bpe::MergeTables tables = vocabulary.merge_tables();
-  bpe::HeapMerge heap;
-  for (size_t round = 0; round < rounds * 100; ++round) {
-    const size_t count = round <= bpe::max_short_merges ? round : below(random, bpe::max_short_merges + 1);
-    bpe::ShortMerge merges[bpe::max_short_merges] = {};
-    for (size_t i = 0; i < count; ++i) {
-      merges[i].size = static_cast<uint32_t>(below(random, 16) + 1);
-      std::memcpy(merges[i].bytes, make_text(random, merges[i].size).data(), merges[i].size);
-    }
-    bpe::simd_variant().merge_short_pretokens(tables, merges, count);
-    for (size_t i = 0; i < count; ++i) {
-      const std::vector<uint32_t> &wanted = heap.merge(vocabulary, merges[i].bytes, merges[i].size);
-      check.expect(merges[i].count == wanted.size() &&
-                       std::equal(wanted.begin(), wanted.end(), merges[i].symbols),
-                   variant.c_str(), "merging short pretokens", merges[i].size);
-    }
-  }
-  return check;
-}
-
 // Returns a few runs. Every other run has only a few distinct letters.
 std::string make_runs(Random &random, size_t size) {
   std::string text;
@@ -170,7 +146,7 @@ std::string make_runs(Random &random, size_t size) {
   return text.substr(0, size);
 }
 
-Check check_long_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
+Check check_single_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
   Check check;
   bpe::choose_simd_variant(variant);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
@@ -191,8 +167,9 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
       std::memset(scratch.get(), static_cast<int>(below(random, 256)),
                   sizeof *scratch); // it says it holds nothing
       std::vector<uint32_t> found(size);
-      found.resize(
-          bpe::simd_variant().merge_long_pretoken(tables, text.data(), size, *scratch, found.data()));
+      bpe::PretokenMerge merge{text.data(), static_cast<uint32_t>(size), 0, found.data()};
+      bpe::simd_variant().merge_pretokens(tables, &merge, 1, *scratch);
+      found.resize(merge.count);
       check.expect(found == heap.merge(vocabulary, text.data(), size), variant.c_str(),
                    "merge_rank_at_a_time", size);
     }
@@ -200,8 +177,7 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
 }
 
 // Merges many at once, with sizes around the widths of lanes and bit words, including runs and duplicates.
-Check check_groups_of_long_merges(const std::string &variant, const Rules &rules, Random &random,
-                                  size_t rounds) {
+Check check_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
   Check check;
   bpe::choose_simd_variant(variant);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
@@ -215,7 +191,7 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
     const size_t stop = longest[below(random, std::size(longest))] + 1;
     std::deque<GuardedText> texts;
     std::vector<std::vector<uint32_t>> rooms(count);
-    std::vector<bpe::LongMerge> merges(count);
+    std::vector<bpe::PretokenMerge> merges(count);
     for (size_t i = 0; i < count; ++i) {
       const size_t size =
           below(random, 50) == 0 ? below(random, bpe::max_rank_merge_bytes) + 1 : below(random, stop - 1) + 1;
@@ -230,12 +206,12 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
       merges[i] = {texts.back().data(), static_cast<uint32_t>(text.size()), guard, rooms[i].data()};
     }
     std::memset(scratch.get(), static_cast<int>(below(random, 256)), sizeof *scratch);
-    bpe::simd_variant().merge_long_pretokens(tables, merges.data(), count, *scratch);
+    bpe::simd_variant().merge_pretokens(tables, merges.data(), count, *scratch);
     for (size_t i = 0; i < count; ++i) {
       const std::vector<uint32_t> &wanted = heap.merge(vocabulary, texts[i].data(), merges[i].size);
       check.expect(merges[i].count == wanted.size() && rooms[i].back() == guard &&
                        std::equal(wanted.begin(), wanted.end(), rooms[i].begin()),
-                   variant.c_str(), "merging long pretokens at once", merges[i].size);
+                   variant.c_str(), "merging pretokens at once", merges[i].size);
     }
   }
   return check;
@@ -313,10 +289,8 @@ int main(int argc, char **argv) {
     }
     report("special tokens", "", check_special_tokens(variant, texts, random));
     for (const Rules &rules : all_rules) {
-      report("merging short pretokens", rules.name, check_short_merges(variant, rules, random, rounds));
-      report("merge_rank_at_a_time", rules.name, check_long_merges(variant, rules, random, rounds));
-      report("merging long pretokens at once", rules.name,
-             check_groups_of_long_merges(variant, rules, random, rounds));
+      report("merge_rank_at_a_time", rules.name, check_single_merges(variant, rules, random, rounds));
+      report("merging pretokens at once", rules.name, check_merges(variant, rules, random, rounds));
       if (!is_portable)
         report("encoding", rules.name, check_encoding(variant, rules, patterns, texts));
     }

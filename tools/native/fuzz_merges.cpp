@@ -28,10 +28,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const fuzz::KnownVocabulary &known = fuzz::vocabulary_of(static_cast<uint32_t>(input.below(65536)));
   const bpe::MergeTables tables = known.vocabulary.merge_tables();
   std::vector<fuzz::Exact> pretokens;
-  while (input.left() > 0 && pretokens.size() < bpe::max_short_merges) {
+  while (input.left() > 0 && pretokens.size() < 512) {
     const uint8_t options = input.byte();
     std::string bytes(input.bytes(1 + options % 32));
-    if (options >= 240) // too long for the short merges
+    if (options >= 240) // too long for the lanes
       bytes = fuzz::stretched(input, bytes, 700);
     if (!bytes.empty())
       pretokens.emplace_back(bytes);
@@ -47,34 +47,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (const std::string &variant : variants) {
     bpe::choose_simd_variant(variant);
     const bpe::SimdVariant &chosen = bpe::simd_variant();
-    std::vector<bpe::ShortMerge> few;
-    std::vector<size_t> few_numbers;
-    std::vector<bpe::LongMerge> many;
+    std::vector<bpe::PretokenMerge> merges;
     std::vector<std::unique_ptr<uint32_t[]>> rooms;
-    for (size_t i = 0; i < pretokens.size(); ++i) {
-      const fuzz::Exact &pretoken = pretokens[i];
+    for (const fuzz::Exact &pretoken : pretokens) {
       rooms.emplace_back(new uint32_t[pretoken.size()]);
-      many.push_back({pretoken.data(), static_cast<uint32_t>(pretoken.size()), 0, rooms.back().get()});
-      if (pretoken.size() > bpe::short_pretoken_bytes)
-        continue;
-      bpe::ShortMerge &merge = few.emplace_back();
-      std::memset(&merge, static_cast<int>(i), sizeof merge); // trailing symbols are ignored
-      merge.size = static_cast<uint32_t>(pretoken.size());
-      std::memcpy(merge.bytes, pretoken.data(), pretoken.size());
-      few_numbers.push_back(i);
+      merges.push_back({pretoken.data(), static_cast<uint32_t>(pretoken.size()), 0, rooms.back().get()});
     }
-    chosen.merge_short_pretokens(tables, few.data(), few.size());
-    for (size_t i = 0; i < few.size(); ++i)
-      fuzz::expect(ids_of(known.vocabulary, few[i].symbols, few[i].count) == wanted[few_numbers[i]],
-                   "short pretokens are merged as the plain rule");
-    chosen.merge_long_pretokens(tables, many.data(), many.size(), *scratch);
-    for (size_t i = 0; i < many.size(); ++i) {
-      fuzz::expect(ids_of(known.vocabulary, many[i].symbols, many[i].count) == wanted[i],
-                   "long pretokens are merged as the plain rule");
-      const size_t count = chosen.merge_long_pretoken(tables, pretokens[i].data(), pretokens[i].size(),
-                                                      *scratch, rooms[i].get());
-      fuzz::expect(ids_of(known.vocabulary, rooms[i].get(), count) == wanted[i],
-                   "a long pretoken is merged as the plain rule");
+    const auto check = [&](size_t i, const char *what) {
+      fuzz::expect(ids_of(known.vocabulary, merges[i].symbols, merges[i].count) == wanted[i], what);
+    };
+    chosen.merge_pretokens(tables, merges.data(), merges.size(), *scratch);
+    for (size_t i = 0; i < merges.size(); ++i) {
+      check(i, "pretokens are merged as the plain rule");
+      chosen.merge_pretokens(tables, &merges[i], 1, *scratch);
+      check(i, "a single pretoken is merged as the plain rule");
     }
   }
   return 0;

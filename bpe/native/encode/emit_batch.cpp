@@ -125,7 +125,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
     if (key.is_long() || ignore_merges_)
       return emit_missing(batch, i, out);
     open_misses(out);
-    misses_.add_short(key, batch.hashes[i], out);
+    misses_.add(key, batch.hashes[i], nullptr, out);
     return misses_.is_full() ? flush_misses(out) : out;
   }
   const uint8_t *const bytes = batch.bytes[i];
@@ -206,10 +206,7 @@ uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *o
     return end;
   }
   open_misses(out);
-  if (is_long)
-    misses_.add_long(key, hash, bytes, out);
-  else
-    misses_.add_short(key, hash, out);
+  misses_.add(key, hash, bytes, out);
   return misses_.is_full() ? flush_misses(out) : out;
 }
 
@@ -225,24 +222,23 @@ inline void EncoderSession::open_misses(uint32_t *&out) {
 // result, with room for a batch.
 uint32_t *EncoderSession::flush_misses(uint32_t *out) {
   misses_.set_end(out);
-  GatheredMisses::Miss *const stop = misses_.end_misses();
-  for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss)
-    prefetch_to_write(cache_.first_slot(miss->hash));
-  if (vocabulary_.merges_characters())
-    misses_.merge_each([&](const uint8_t *bytes, size_t size, uint32_t *symbols) {
-      return merge_characters(bytes, size, symbols);
-    });
-  else
-    misses_.merge(merge_tables_, merge_short_pretokens_, merge_long_pretokens_,
-                  [&]() -> RankMergeScratch & { return rank_scratch(); });
-  for (GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss) {
-    miss->count = static_cast<uint32_t>(vocabulary_.to_ids(miss->ids, miss->count));
-    if (miss->count == 0) // unknown characters that are dropped; the cache stores no pretoken without IDs
+  for (size_t i = 0; i < misses_.size(); ++i)
+    prefetch_to_write(cache_.first_slot(misses_[i].hash));
+  PretokenMerge *const merges = misses_.merges();
+  if (!vocabulary_.merges_characters())
+    merge_pretokens_(merge_tables_, merges, misses_.size(), rank_scratch());
+  for (size_t i = 0; i < misses_.size(); ++i) {
+    auto &[bytes, size, count, ids] = merges[i];
+    if (vocabulary_.merges_characters())
+      count = static_cast<uint32_t>(merge_characters(bytes, size, ids));
+    count = static_cast<uint32_t>(vocabulary_.to_ids(ids, count));
+    if (count == 0) // unknown characters that are dropped; the cache stores no pretoken without IDs
       continue;
-    if (miss->key.is_long())
-      cache_.insert_long(miss->key, miss->hash, misses_.bytes(*miss), miss->ids, miss->count);
+    const auto &[key, hash] = misses_[i];
+    if (key.is_long())
+      cache_.insert_long(key, hash, bytes, ids, count);
     else
-      cache_.insert(miss->key, miss->hash, miss->ids, miss->count);
+      cache_.insert(key, hash, ids, count);
   }
   uint32_t *const to = tokens.room(misses_.most_ids() + batch_room);
   tokens.set_end(misses_.write(tokens.data(), to, row_ends));
@@ -289,10 +285,8 @@ uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t
   out = room_for(size, out);
   if (vocabulary_.merges_characters())
     count = merge_characters(bytes, size, out);
-  else if (size <= max_rank_merge_bytes)
-    count = merge_long_pretoken_(merge_tables_, bytes, size, rank_scratch(), out);
   else
-    count = WindowMerge(vocabulary_, merge_long_pretoken_, rank_scratch(), heap_).merge(bytes, size, out);
+    count = WindowMerge(vocabulary_, merge_pretokens_, rank_scratch(), heap_).merge(bytes, size, out);
   count = vocabulary_.to_ids(out, count);
   return out + count;
 }

@@ -17,10 +17,7 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, const CharacterTabl
                          !(ignore_merges && characters->has_unreachable())),
       merge_tables_(vocabulary.merge_tables()), walk_keys_(simd_variant().walk_keys),
       walk_characters_(simd_variant().walk_characters), find_characters_(simd_variant().find_characters),
-      emit_characters_(simd_variant().emit_characters),
-      merge_short_pretokens_(simd_variant().merge_short_pretokens),
-      merge_long_pretoken_(simd_variant().merge_long_pretoken),
-      merge_long_pretokens_(simd_variant().merge_long_pretokens),
+      emit_characters_(simd_variant().emit_characters), merge_pretokens_(simd_variant().merge_pretokens),
       ignore_merges_(ignore_merges && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
   if (automaton) {

@@ -19,8 +19,8 @@
 #include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
 #include "encode/normalized_text.hpp"
-#include "merge/long_merge.hpp"
 #include "merge/merge_by_heap.hpp"
+#include "merge/merge_pretokens.hpp"
 #include "pretokenize/later_phases.hpp"
 #include "pretokenize/text_window.hpp"
 #include "vocabulary/character_table.hpp"
@@ -70,7 +70,7 @@ public:
 private:
   static constexpr size_t batch_items = 128;
   // Room for the IDs of a batch of short pretokens, and for whole registers stored after the last.
-  static constexpr size_t batch_room = batch_items * short_pretoken_bytes;
+  static constexpr size_t batch_room = batch_items * PretokenCache::max_ids;
   static_assert(batch_room <= spare_tokens);
   enum Item : uint64_t {
     huge_pretoken = 1, // too long for the cache
@@ -137,9 +137,7 @@ private:
   const WalkCharacters walk_characters_;
   const FindCharacters find_characters_;
   const EmitCharacters emit_characters_;
-  const MergeShortPretokens merge_short_pretokens_;
-  const MergeLongPretoken merge_long_pretoken_;
-  const MergeLongPretokens merge_long_pretokens_;
+  const MergePretokens merge_pretokens_;
   const bool ignore_merges_; // and some entries are not reachable by merges
   const size_t cache_share_bytes_;
   std::optional<TextWindow> window_;   // set if there is an automaton
@@ -149,7 +147,7 @@ private:
   PretokenCache cache_;
   HeapMerge heap_;
   std::vector<uint32_t> first_symbols_;            // of a pretoken merged by characters
-  std::unique_ptr<RankMergeScratch> rank_scratch_; // allocated for the first long pretoken
+  std::unique_ptr<RankMergeScratch> rank_scratch_; // allocated for the first merge
   GatheredMisses misses_;
   Batch batches_[2];
   PretokenCache::FirstSlots first_slots_{}; // base of these offsets

@@ -11,8 +11,7 @@
 #pragma once
 
 #include "cache/cache_key.hpp"
-#include "merge/long_merge.hpp"
-#include "merge/short_merge.hpp"
+#include "merge/merge_pretokens.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +28,6 @@ public:
   struct Miss {
     CacheKey key;
     uint32_t hash;
-    uint32_t merge; // index among the short or the long ones
-    // After merge(): symbols; sixteen may be read for a short pretoken.
-    uint32_t count;
-    uint32_t *ids;
   };
 
   // The window is open from the first miss.
@@ -49,36 +44,19 @@ public:
     return static_cast<size_t>(window_ + window_ids - end) >= count;
   }
 
-  // Record that the IDs of a pretoken with this key are missing at `place`.
-  void add_short(const CacheKey &key, uint32_t hash, const uint32_t *place);
-  void add_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
+  // Record that the IDs of a pretoken with this key are missing at `place`. bytes: of a long pretoken.
+  void add(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
   void add_row_end(const uint32_t *place) { add_hole(place, row_end); }
   // Call after each of the above: returns whether the window must be closed.
   bool is_full() const {
-    return short_count_ == max_short || long_count_ == max_long || long_bytes_ + max_long_bytes > long_room ||
+    return miss_count_ == max_misses || symbol_count_ + max_long_bytes > symbol_room ||
            hole_count_ == max_holes;
   }
 
-  // Merge all misses. Calls `scratch` if there are long ones.
-  template <class Scratch>
-  void merge(const MergeTables &tables, MergeShortPretokens merge_short, MergeLongPretokens merge_long,
-             Scratch scratch) {
-    merge_short(tables, shorts_, short_count_);
-    if (long_count_ > 0)
-      merge_long(tables, longs_, long_count_, scratch());
-    list_merged();
-  }
-  // The same one by one: merge(bytes, size, symbols) returns the number of symbols written.
-  template <class Merge> void merge_each(Merge merge) {
-    for (size_t i = 0; i < short_count_; ++i)
-      shorts_[i].count = static_cast<uint32_t>(merge(shorts_[i].bytes, shorts_[i].size, shorts_[i].symbols));
-    for (size_t i = 0; i < long_count_; ++i)
-      longs_[i].count = static_cast<uint32_t>(merge(longs_[i].bytes, longs_[i].size, longs_[i].symbols));
-    list_merged();
-  }
-  Miss *begin_misses() { return misses_; }
-  Miss *end_misses() { return misses_ + miss_count_; }
-  const uint8_t *bytes(const Miss &miss) const { return longs_[miss.merge].bytes; } // of a long pretoken
+  size_t size() const { return miss_count_; }
+  const Miss &operator[](size_t number) const { return misses_[number]; }
+  // The misses to be merged. Sixteen symbols may be read from each.
+  PretokenMerge *merges() { return merges_; }
   // Return the maximum number of IDs in total.
   size_t most_ids() const { return id_count_ + missing_bytes_; }
   // Write the IDs to `to`, which has room for 16 more, and append to row_ends, relative to `origin`. Returns
@@ -89,40 +67,28 @@ public:
 
 private:
   static constexpr size_t window_ids = 32768;
-  // In text where nearly everything is new, one pretoken in twenty is long, so this many short ones include
-  // enough long ones. Pretokens of similar length are merged together, and larger batches contain more of
-  // them.
-  static constexpr size_t max_short = max_short_merges, max_long = 64, long_room = 4096, max_holes = 1024;
+  // Pretokens of similar length are merged together, and larger batches contain more of them.
+  static constexpr size_t max_misses = 512, symbol_room = 12288, max_holes = 1024;
   static constexpr size_t cells = 2048;
-  static_assert(2 * (max_short + max_long) < cells);
+  static_assert(2 * max_misses < cells);
   static constexpr uint32_t row_end = UINT32_MAX;
   struct Hole {
     uint32_t place; // offset in the window
     uint32_t miss;  // the IDs of this miss, or the end of a row
   };
 
-  void list_merged() {
-    for (size_t i = 0; i < miss_count_; ++i) {
-      Miss &miss = misses_[i];
-      const bool is_long = miss.key.is_long();
-      miss.ids = is_long ? longs_[miss.merge].symbols : shorts_[miss.merge].symbols;
-      miss.count = is_long ? longs_[miss.merge].count : shorts_[miss.merge].count;
-    }
-  }
-  template <class IsSame> uint16_t &cell_of(uint32_t hash, IsSame is_same);
   void add_hole(const uint32_t *place, uint32_t miss) {
     holes_[hole_count_++] = {static_cast<uint32_t>(place - window_), miss};
   }
 
   bool open_ = false;
-  size_t id_count_ = 0, hole_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
-  size_t missing_bytes_ = 0;   // summed over all marks
+  size_t id_count_ = 0, hole_count_ = 0, miss_count_ = 0, symbol_count_ = 0;
+  size_t missing_bytes_ = 0;   // summed over all holes
   uint16_t cells_[cells] = {}; // by hash: index of a miss plus 1; 0: none
   Hole holes_[max_holes];
-  Miss misses_[max_short + max_long];
-  ShortMerge shorts_[max_short];
-  LongMerge longs_[max_long];
-  uint32_t long_symbols_[long_room + 16];
+  Miss misses_[max_misses];
+  PretokenMerge merges_[max_misses];
+  uint32_t symbols_[symbol_room + 16];
   uint32_t window_[window_ids + 16];
 };
 

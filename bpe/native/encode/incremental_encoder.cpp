@@ -96,7 +96,7 @@ void IncrementalEncoder::advance(bool is_last) {
       size >= std::max(min_bytes_ / 2, beyond_entries_) || long_pretoken_) {
     if (!run.drops) {
       if (!long_pretoken_)
-        long_pretoken_.emplace(encoder_.vocabulary(), simd_variant().merge_long_pretoken,
+        long_pretoken_.emplace(encoder_.vocabulary(), simd_variant().merge_pretokens,
                                std::min(max_rank_merge_bytes, std::max(min_bytes_, beyond_entries_)),
                                std::max(min_bytes_ / 4, 2 * beyond_entries_));
       long_pretoken_->add(std::string_view(held_).substr(0, size), ids_);

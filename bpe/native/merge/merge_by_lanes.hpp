@@ -1,28 +1,38 @@
-// Merge pretokens into symbols in parallel, one per vector lane, with the result of merge_by_heap.hpp.
+// Merge pretokens of up to 64 bytes in parallel, one per vector lane, with the result of merge_by_heap.hpp.
 //
-// Offset i of all pretokens is one vector of symbols and one of keys, rank * places + offset, with the rank
-// of the pair at i and i + 1. A round finds the lowest key of each lane by vertical minima, looks up its two
-// new pairs with gathers, and moves everything after the merge one offset forward. All pretokens that still
-// merge are then one offset shorter, so each round processes one row less. A look-up waits for memory twice,
-// so the first gathers of both pairs, and of two groups of pretokens, are issued before the second ones.
-// Pretokens of similar length are grouped, since the longest one of a group determines its time.
-// merge_short_by_lanes.hpp and merge_long_by_lanes.hpp supply the pretokens.
+//     sort the pretokens by size; take as many as there are lanes:
+//         symbols[i], keys[i] = the symbols at offset i and rank * 64 + i of the pairs at i and i + 1
+//         while the least key of any lane is a pair that merges:
+//             product = the merged symbol; look up its pairs with the symbols before and after
+//             move everything after the merge one offset forward
+//
+// 1. All pretokens that still merge are one offset shorter after a round, so each round processes one row
+// less.
+//    Pretokens of similar length are grouped, since the longest one of a group determines its time.
+// 2. A look-up waits for memory twice, so the first gathers of both pairs, and of two groups of pretokens,
+// are
+//    issued before the second ones.
+// 3. Longer pretokens, and batches too small to fill the lanes, use merge_one_by_one.hpp.
 //
 // Included only by sources of variants with gathers, hence the unnamed namespace. `Lanes` comes from
 // lanes_avx512.hpp or lanes_avx2.hpp.
 #pragma once
 
-#include "merge/short_merge.hpp"
+#include "merge/merge_one_by_one.hpp"
+
+#include <cstring>
 
 namespace bpe {
 
 namespace {
 
-template <class Lanes> struct SideBySide {
+template <class Lanes, class Simd> struct SideBySide {
   using Vector = typename Lanes::Vector;
   using Unsigned = typename Lanes::Unsigned;
   static constexpr size_t width = Lanes::width;
+  static constexpr int32_t place_bits = 6, places = 1 << place_bits; // bytes of a pretoken
   static constexpr int32_t dead = 0x7FFFFFFF;
+  static constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << place_bits);
 
   // PairTable::View::rank for each lane, in two steps that each wait for memory.
   struct Lookup {
@@ -50,9 +60,7 @@ template <class Lanes> struct SideBySide {
 
   // Up to `width` pretokens of up to `places` bytes while they are merged. Offset p is symbols[p + 1]; there
   // is no_symbol before the first and after the last.
-  template <int32_t places> struct Group {
-    static constexpr int32_t bits = places == 16 ? 4 : places == 32 ? 5 : 6;
-    static constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << bits);
+  struct Group {
     Vector symbols[places + 3], keys[places + 1];
     Vector least;   // least key of each lane
     Vector merged;  // number of merges of each lane
@@ -64,11 +72,21 @@ template <class Lanes> struct SideBySide {
     }
   };
 
-  // four_bytes(i) returns the bytes of each lane from offset i, a multiple of four. A lane has sizes[w] <=
-  // length bytes; bytes after them are ignored.
-  template <int32_t places, class FourBytes>
-  [[gnu::always_inline]] static inline void start(const MergeTables &tables, FourBytes four_bytes,
-                                                  Vector sizes, int32_t length, Group<places> &group) {
+  [[gnu::always_inline]] static inline void start(const MergeTables &tables, PretokenMerge *const *pretokens,
+                                                  size_t count, Group &group) {
+    constexpr size_t stride = places + 4; // bytes after a pretoken may be read and are ignored
+    uint8_t bytes[stride * width];
+    Unsigned first_byte{}; // idle lanes use the first pretoken
+    Vector sizes{};
+    for (size_t w = 0; w < count; ++w) {
+      std::memcpy(bytes + w * stride, pretokens[w]->bytes, pretokens[w]->size);
+      first_byte[w] = static_cast<uint32_t>(w * stride);
+      sizes[w] = static_cast<int32_t>(pretokens[w]->size);
+    }
+    const auto four_bytes = [&](int32_t i) {
+      return (Unsigned)Lanes::gather_bytes(bytes + i, (Vector)first_byte);
+    };
+    const int32_t length = static_cast<int32_t>(pretokens[0]->size);
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
     group.symbols[0] = no_symbol;
     Unsigned four = four_bytes(0), next{};
@@ -83,7 +101,7 @@ template <class Lanes> struct SideBySide {
                                                       : Lanes::gather(tables.symbol_of_byte, (Vector)byte);
       const Vector rank = (Vector)(pair & PairTable::no_rank);
       group.symbols[i + 1] = i < sizes ? symbol : no_symbol;
-      group.keys[i] = i + 1 < sizes ? rank << group.bits | i : Vector{} + dead;
+      group.keys[i] = i + 1 < sizes ? rank << place_bits | i : Vector{} + dead;
       if (k == 3)
         four = next;
     }
@@ -100,23 +118,23 @@ template <class Lanes> struct SideBySide {
   };
 
   // Find the least keys and return whether any pretoken of the group has a merge left.
-  template <int32_t places> [[gnu::always_inline]] static inline bool find_least(Group<places> &group) {
+  [[gnu::always_inline]] static inline bool find_least(Group &group) {
     group.least = group.keys[0];
     for (int32_t i = 1; i + 1 < group.length; ++i)
       group.least = group.keys[i] < group.least ? group.keys[i] : group.least;
-    return Lanes::any(group.least < group.end_key);
+    return Lanes::any(group.least < end_key);
   }
 
-  template <bool listed, int32_t places>
-  [[gnu::always_inline]] static inline NextMerge next_merge(const MergeTables &tables, Group<places> &group) {
+  template <bool listed>
+  [[gnu::always_inline]] static inline NextMerge next_merge(const MergeTables &tables, Group &group) {
     const Vector *const symbols = group.symbols;
     const Vector least = group.least;
     const int32_t length = group.length;
-    const Vector active = least < group.end_key;
+    const Vector active = least < end_key;
     group.merged -= active;
     // an inactive lane does not change below
     const Vector place = active ? least & (places - 1) : Vector{} + 2 * places;
-    const Vector rank = active ? least >> group.bits : Vector{};
+    const Vector rank = active ? least >> place_bits : Vector{};
     const Vector product = listed ? Lanes::gather(tables.products, rank) : rank;
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
     Vector before = no_symbol, after = no_symbol;
@@ -128,14 +146,13 @@ template <class Lanes> struct SideBySide {
     return {place, product, Lookup(tables.pairs, before, product), Lookup(tables.pairs, product, after)};
   }
 
-  template <int32_t places>
   [[gnu::always_inline]] static inline void carry_out(const MergeTables &tables, const NextMerge &merge,
-                                                      Group<places> &group) {
+                                                      Group &group) {
     Vector *const symbols = group.symbols, *const keys = group.keys;
     const int32_t length = group.length;
     const Vector place = merge.place;
-    const Vector left_key = merge.left.rank(tables.pairs) << group.bits | (place - 1);
-    const Vector right_key = merge.right.rank(tables.pairs) << group.bits | place;
+    const Vector left_key = merge.left.rank(tables.pairs) << place_bits | (place - 1);
+    const Vector right_key = merge.right.rank(tables.pairs) << place_bits | place;
     for (int32_t i = 0; i + 1 < length; ++i) {
       Vector symbol = place < i ? symbols[i + 2] : symbols[i + 1];
       Vector key = place < i ? keys[i + 1] - 1 : keys[i];
@@ -152,9 +169,8 @@ template <class Lanes> struct SideBySide {
     --group.length; // active pretokens are all shorter now, and the others are finished
   }
 
-  template <bool listed, int32_t places>
-  [[gnu::always_inline]] static inline void take_turns(const MergeTables &tables,
-                                                       Group<places> (&groups)[2]) {
+  template <bool listed>
+  [[gnu::always_inline]] static inline void take_turns(const MergeTables &tables, Group (&groups)[2]) {
     bool first = find_least(groups[0]), second = find_least(groups[1]);
     while (first && second) {
       const NextMerge a = next_merge<listed>(tables, groups[0]), b = next_merge<listed>(tables, groups[1]);
@@ -169,23 +185,63 @@ template <class Lanes> struct SideBySide {
       carry_out(tables, next_merge<listed>(tables, groups[1]), groups[1]);
   }
 
-  // Merge all pretokens, longest first, two groups at a time. `Pretokens` starts and finishes a group.
-  template <bool listed, int32_t places, class Pretokens, class Merge>
-  static void merge_groups(const MergeTables &tables, Merge *const *sorted, size_t count) {
+  [[gnu::always_inline]] static inline void finish(const Group &group, PretokenMerge *const *pretokens,
+                                                   size_t count) {
+    const uint32_t *const first = reinterpret_cast<const uint32_t *>(group.symbols + 1);
+    const uint32_t *const merged = reinterpret_cast<const uint32_t *>(&group.merged);
+    for (size_t w = 0; w < count; ++w) {
+      PretokenMerge &merge = *pretokens[w];
+      merge.count = merge.size - merged[w];
+      for (size_t i = 0; i < merge.count; ++i)
+        merge.symbols[i] = first[w + i * width];
+    }
+  }
+
+  // Merge pretokens of up to `places` bytes, longest first, two groups at a time.
+  template <bool listed>
+  static void merge_sorted(const MergeTables &tables, PretokenMerge *const *sorted, size_t count) {
     for (size_t i = 0; i < count; i += 2 * width) {
-      Group<places> groups[2];
+      Group groups[2];
       const size_t first = count - i < width ? count - i : width;
       const size_t second = count - i - first < width ? count - i - first : width;
-      Pretokens::start(tables, sorted + i, first, groups[0]);
+      start(tables, sorted + i, first, groups[0]);
       if (second > 0)
-        Pretokens::start(tables, sorted + i + first, second, groups[1]);
+        start(tables, sorted + i + first, second, groups[1]);
       else
         groups[1].be_empty();
       take_turns<listed>(tables, groups);
-      Pretokens::finish(groups[0], sorted + i, first);
+      finish(groups[0], sorted + i, first);
       if (second > 0)
-        Pretokens::finish(groups[1], sorted + i + first, second);
+        finish(groups[1], sorted + i + first, second);
     }
+  }
+
+  // See MergePretokens.
+  static void merge(const MergeTables &tables, PretokenMerge *merges, size_t count,
+                    RankMergeScratch &scratch) {
+    constexpr size_t batch = 512;
+    for (; count > batch; merges += batch, count -= batch)
+      merge(tables, merges, batch, scratch);
+    size_t starts[places + 2] = {}; // start of pretokens of `places` bytes, of one less, ...
+    for (size_t i = 0; i < count; ++i)
+      if (merges[i].size <= places)
+        ++starts[places - merges[i].size + 1];
+      else
+        merge_one_by_one<Simd>(tables, merges + i, 1, scratch);
+    for (size_t i = 1; i < places + 2; ++i)
+      starts[i] += starts[i - 1];
+    const size_t in_lanes = starts[places + 1];
+    PretokenMerge *sorted[batch];
+    for (size_t i = 0; i < count; ++i)
+      if (merges[i].size <= places)
+        sorted[starts[places - merges[i].size]++] = merges + i;
+    if (in_lanes < Lanes::fewest)
+      for (size_t i = 0; i < in_lanes; ++i)
+        merge_one_by_one<Simd>(tables, sorted[i], 1, scratch);
+    else if (tables.products)
+      merge_sorted<true>(tables, sorted, in_lanes);
+    else
+      merge_sorted<false>(tables, sorted, in_lanes);
   }
 };
 

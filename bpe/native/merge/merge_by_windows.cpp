@@ -6,8 +6,11 @@
 namespace bpe {
 
 size_t WindowMerge::merge_window(const uint8_t *bytes, size_t size, uint32_t *symbols) {
-  if (size <= max_rank_merge_bytes)
-    return merge_long_pretoken_(vocabulary_.merge_tables(), bytes, size, scratch_, symbols);
+  if (size <= max_rank_merge_bytes) {
+    PretokenMerge merge{bytes, static_cast<uint32_t>(size), 0, symbols};
+    merge_pretokens_(vocabulary_.merge_tables(), &merge, 1, scratch_);
+    return merge.count;
+  }
   const std::vector<uint32_t> &merged = heap_.merge(vocabulary_, bytes, size);
   std::copy(merged.begin(), merged.end(), symbols);
   return merged.size();

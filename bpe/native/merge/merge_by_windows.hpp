@@ -18,8 +18,8 @@
 #pragma once
 
 #include "common/token_buffer.hpp"
-#include "merge/long_merge.hpp"
 #include "merge/merge_by_heap.hpp"
+#include "merge/merge_pretokens.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 #include <cstddef>
@@ -35,9 +35,9 @@ class WindowMerge {
 public:
   // scratch, heap: working memory; `heap` merges windows of more than max_rank_merge_bytes. All must outlive
   // the object. window_bytes: size of the first windows, at least 1.
-  WindowMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken, RankMergeScratch &scratch,
+  WindowMerge(const Vocabulary &vocabulary, MergePretokens merge_pretokens, RankMergeScratch &scratch,
               HeapMerge &heap, size_t window_bytes = max_rank_merge_bytes)
-      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), scratch_(scratch), heap_(heap),
+      : vocabulary_(vocabulary), merge_pretokens_(merge_pretokens), scratch_(scratch), heap_(heap),
         window_bytes_(window_bytes), overlap_bytes_((window_bytes + 15) / 16) {}
 
   // Merge bytes[0, size), size >= 1, into symbols[0, result), which has room for `size`. Throws
@@ -58,7 +58,7 @@ private:
   size_t length(uint32_t symbol) const { return vocabulary_.text_size(symbol); }
 
   const Vocabulary &vocabulary_;
-  const MergeLongPretoken merge_long_pretoken_;
+  const MergePretokens merge_pretokens_;
   RankMergeScratch &scratch_;
   HeapMerge &heap_;
   std::vector<uint32_t> window_; // symbols
@@ -71,10 +71,10 @@ private:
 class StreamedMerge {
 public:
   // vocabulary: must have byte-level entries and outlive the object.
-  StreamedMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken, size_t window_bytes,
+  StreamedMerge(const Vocabulary &vocabulary, MergePretokens merge_pretokens, size_t window_bytes,
                 size_t kept_bytes)
       : vocabulary_(vocabulary), scratch_(std::make_unique_for_overwrite<RankMergeScratch>()),
-        merge_(vocabulary, merge_long_pretoken, *scratch_, heap_, window_bytes), window_bytes_(window_bytes),
+        merge_(vocabulary, merge_pretokens, *scratch_, heap_, window_bytes), window_bytes_(window_bytes),
         kept_bytes_(kept_bytes) {}
   StreamedMerge(const StreamedMerge &) = delete;
 

@@ -13,7 +13,7 @@
 // Included only by the sources of the variants, hence the unnamed namespace.
 #pragma once
 
-#include "merge/long_merge.hpp"
+#include "merge/merge_pretokens.hpp"
 
 #include <cstring>
 
@@ -194,25 +194,6 @@ private:
   uint32_t lowest_ = none, product_ = 0;
   uint64_t changed_ = 0; // mask of changed groups
 };
-
-// See long_merge.hpp.
-template <class Simd>
-size_t merge_rank_at_a_time(const MergeTables &tables, const uint8_t *bytes, size_t size,
-                            RankMergeScratch &scratch, uint32_t *symbols) {
-  return tables.products ? RankMerge<Simd, true>(tables, scratch).merge(bytes, size, symbols)
-                         : RankMerge<Simd, false>(tables, scratch).merge(bytes, size, symbols);
-}
-
-// See long_merge.hpp.
-template <class Simd>
-void merge_each_rank_at_a_time(const MergeTables &tables, LongMerge *merges, size_t count,
-                               RankMergeScratch &scratch) {
-  for (size_t i = 0; i < count; ++i) {
-    LongMerge &merge = merges[i];
-    merge.count = static_cast<uint32_t>(
-        merge_rank_at_a_time<Simd>(tables, merge.bytes, merge.size, scratch, merge.symbols));
-  }
-}
 
 } // namespace
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "common/memory_limit.hpp"
-#include "merge/short_merge.hpp"
+#include "merge/merge_pretokens.hpp"
 #include "vocabulary/text_rules.hpp"
 
 #include <array>

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -166,41 +166,41 @@ std::vector<PairTable::Pair> Vocabulary::rank_file_pairs(std::vector<uint32_t> &
 }
 
 std::vector<uint32_t> Vocabulary::list_unreachable() const {
-  std::vector<uint32_t> symbols;
-  HeapMerge heap;
-  const MergeShortPretokens merge_short_pretokens = simd_variant().merge_short_pretokens;
-  ShortMerge merges[max_short_merges];
-  uint32_t of_merge[max_short_merges];
-  size_t count = 0;
-  const auto merge_gathered = [&] { // several at once
-    merge_short_pretokens(merge_tables(), merges, count);
-    for (size_t i = 0; i < count; ++i)
-      if (merges[i].count != 1)
-        symbols.push_back(of_merge[i]);
-    count = 0;
-  };
-  for (uint32_t symbol = 0; symbol < size(); ++symbol) {
-    const std::string entry = in_text(symbol);
-    if (merges_characters_) {
-      symbols.push_back(symbol);
-      continue;
-    }
-    if (entry.size() > sizeof merges[0].bytes) {
-      uint32_t parts[2];
-      if (merged(*this, entry, heap, parts) != 1)
-        symbols.push_back(symbol);
-      continue;
-    }
-    ShortMerge &merge = merges[count];
-    std::memset(merge.bytes, 0, sizeof merge.bytes);
-    std::memcpy(merge.bytes, entry.data(), entry.size());
-    merge.size = static_cast<uint32_t>(entry.size());
-    of_merge[count++] = symbol;
-    if (count == max_short_merges)
-      merge_gathered();
+  std::vector<uint32_t> unreachable;
+  if (merges_characters_) {
+    unreachable.resize(size());
+    std::iota(unreachable.begin(), unreachable.end(), 0u);
+    return unreachable;
   }
-  merge_gathered();
-  return symbols;
+  constexpr uint32_t batch = 512; // entries merged at once
+  const auto scratch = std::make_unique_for_overwrite<RankMergeScratch>();
+  HeapMerge heap;
+  std::vector<uint32_t> made;
+  for (uint32_t first = 0; first < size(); first += batch) {
+    std::vector<std::string> entries;
+    size_t bytes = 0;
+    for (uint32_t symbol = first; symbol < std::min<size_t>(size(), size_t{first} + batch); ++symbol)
+      bytes += entries.emplace_back(in_text(symbol)).size();
+    made.resize(bytes);
+    std::vector<PretokenMerge> merges;
+    std::vector<uint32_t> symbols;
+    uint32_t *room = made.data();
+    for (uint32_t i = 0; i < entries.size(); ++i) {
+      const uint8_t *const text = reinterpret_cast<const uint8_t *>(entries[i].data());
+      if (entries[i].size() <= max_rank_merge_bytes) {
+        merges.push_back({text, static_cast<uint32_t>(entries[i].size()), 0, room});
+        symbols.push_back(first + i);
+        room += entries[i].size();
+      } else if (heap.merge(*this, text, entries[i].size()).size() != 1) {
+        unreachable.push_back(first + i);
+      }
+    }
+    simd_variant().merge_pretokens(merge_tables(), merges.data(), merges.size(), *scratch);
+    for (size_t i = 0; i < merges.size(); ++i)
+      if (merges[i].count != 1)
+        unreachable.push_back(symbols[i]);
+  }
+  return unreachable;
 }
 
 std::vector<uint32_t> Vocabulary::every_split() const {
