@@ -11,11 +11,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure, printable, shown
+from bpe.errors import BadArgument, BadTokenizer, BpeError, EnvironmentFailure, printable, shown
 from bpe.formats.by_path import FILE_NAMES, NO_TOKENIZER
 from bpe.formats.folder import COMPANIONS
 from tokenmill.stores.url import is_url, shown_url
@@ -24,6 +25,7 @@ from tokenmill.stores.url import is_url, shown_url
 _NAME: Final = re.compile(r"(\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?)(?:@(.+))?", re.ASCII)
 _OTHER_PATHS: Final = (".git", ".json", ".tiktoken", ".model", ".txt", ".counts")  # files, mistyped
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM)
 
 
 class Located(NamedTuple):
@@ -33,22 +35,12 @@ class Located(NamedTuple):
     source: str | None = None
 
 
-class HubName(NamedTuple):
-    """A repository of the Hub. revision: a branch, tag or commit; None: the main branch."""
-
-    repository: str
-    revision: str | None = None
-
-    def __str__(self) -> str:
-        return self.repository if self.revision is None else f"{self.repository}@{self.revision}"
-
-
-def hub_name(name: str) -> HubName | None:
-    """Parse the name of a repository: "a/b@v1" -> ("a/b", "v1"); "a/b.json", "/a/b" -> None."""
+def hub_name(name: str) -> tuple[str, str | None] | None:
+    """Parse the name of a repository: "a/b@v1" -> ("a/b", "v1"), "a/b" -> ("a/b", None); "a/b.json", "/a/b" -> None."""
     match = _NAME.fullmatch(name)
     if match is None or "--" in match[1] or ".." in match[1] or match[1].endswith(_OTHER_PATHS):
         return None
-    return HubName(match[1], match[2])
+    return match[1], match[2]
 
 
 def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located:
@@ -72,12 +64,11 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
                 f"revision: not supported for a local path (got {shown(revision)} with {text}). Leave it out."
             )
         return Located(Path(path))
-    if revision is not None:
-        if name.revision not in (None, revision):
-            raise BadArgument(
-                f"revision: contradicts the revision in {text} (got {shown(revision)}). Pass one of them."
-            )
-        name = name._replace(revision=revision)
+    repository, named = name
+    if revision is not None and named not in (None, revision):
+        raise BadArgument(
+            f"revision: contradicts the revision in {text} (got {shown(revision)}). Pass one of them."
+        )
     try:
         import huggingface_hub.constants  # noqa: F401 - reads the variables
     except ImportError:
@@ -90,87 +81,67 @@ def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located
             f"{text}: invalid environment variable of huggingface_hub ({error}). Check HF_ENDPOINT and "
             "the others."
         ) from None
-    file = _download(name)
+    file = _download(_Files(repository, revision or named))
     commit = next((part for part in reversed(file.parts) if _COMMIT.fullmatch(part)), "")
-    return Located(file, f"{name.repository}@{commit}")
+    return Located(file, f"{repository}@{commit}")
 
 
 def download(source: str, files: Iterable[str]) -> None:
     """Download more files of a repository, "org/model@commit", into the cache. Skip files that it lacks."""
     repository, _, commit = source.partition("@")
-    cached = _Files(HubName(repository, commit))
-    try:
+    cached = _Files(repository, commit)
+    with cached.failures():
         for file in files:
-            cached.get(file, commit)
-    except MemoryError:
-        raise
-    except Exception as error:  # depends on the version of huggingface_hub
-        raise EnvironmentFailure(f"{source}: {_why_unreachable(error.__cause__ or error)}") from None
+            cached.get(file)
 
 
-def _download(name: HubName) -> Path:
+def _download(files: _Files) -> Path:
     """Download the tokenizer and its configuration. Return the path in the cache."""
-    from huggingface_hub import constants, errors, snapshot_download
+    from huggingface_hub import snapshot_download
 
-    files = _Files(name)
-    try:
+    with files.failures():
         for choice in FILE_NAMES:
-            file = files.get(choice, name.revision)
+            file = files.get(choice)
             if file is None:
                 continue
             if choice in ("tokenizer.json", "tekken.json"):
                 return file
-            # Stay on this commit, even if the branch has moved since.
-            commit = file.parent.name
-            if choice == "vocab.json" and files.get("merges.txt", commit) is None:
+            files.revision = file.parent.name  # stay on this commit, even if the branch has moved since
+            if choice == "vocab.json" and files.get("merges.txt") is None:
                 continue
             for companion in COMPANIONS:
-                files.get(companion, commit)
+                files.get(companion)
             return file.parent if choice == "tokenizer.model" else file
         folder = snapshot_download(
-            name.repository,
-            revision=name.revision,
+            files.repository,
+            revision=files.revision,
             allow_patterns="*.tiktoken",
             local_files_only=files.by_cache_alone,
         )
-        rank_files = sorted(Path(folder).glob("*.tiktoken"))
-        if rank_files:
-            return rank_files[0]
-    except MemoryError:
-        raise
-    except errors.GatedRepoError:
-        raise BadTokenizer(
-            f"{name}: access is restricted. Accept the license at "
-            f"{constants.ENDPOINT}/{name.repository}, and set HF_TOKEN to your token."
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise BadTokenizer(
-            f"{name}: no such file, and no such repository at {constants.ENDPOINT}. Check the name, or "
-            "set HF_TOKEN for a private repository."
-        ) from None
-    except errors.RevisionNotFoundError:
-        raise BadTokenizer(
-            f"{name}: no such revision (got {shown(name.revision or 'main')}). Pass a branch, a tag or "
-            "a commit."
-        ) from None
-    except errors.LocalEntryNotFoundError as error:
-        raise EnvironmentFailure(f"{name}: {_why_unreachable(error.__cause__ or error)}") from None
-    except Exception as error:  # network errors depend on the version of huggingface_hub
-        raise EnvironmentFailure(f"{name}: {_why_unreachable(error)}") from None
-    raise BadTokenizer(f"{name}: {NO_TOKENIZER}")
+    rank_files = sorted(Path(folder).glob("*.tiktoken"))
+    if not rank_files:
+        raise BadTokenizer(f"{files}: {NO_TOKENIZER}")
+    return rank_files[0]
 
 
 class _Files:
-    """Files of a repository. by_cache_alone: the server was unreachable, so only the cache is used."""
+    """Files of a repository. revision: None is the main branch.
 
-    def __init__(self, name: HubName) -> None:
-        self._name, self.by_cache_alone = name, False
+    by_cache_alone: the server was unreachable, so only the cache is used.
+    """
 
-    def get(self, file: str, revision: str | None) -> Path | None:
+    def __init__(self, repository: str, revision: str | None) -> None:
+        self.repository, self.revision, self.by_cache_alone = repository, revision, False
+        self._name = repository if revision is None else f"{repository}@{revision}"
+
+    def __str__(self) -> str:
+        return self._name
+
+    def get(self, file: str) -> Path | None:
         """Return the file in the cache, or None if the repository lacks it."""
         from huggingface_hub import _CACHED_NO_EXIST, errors, hf_hub_download, try_to_load_from_cache
 
-        repository = self._name.repository
+        repository, revision = self.repository, self.revision
         try:
             found = hf_hub_download(repository, file, revision=revision, local_files_only=self.by_cache_alone)
             return Path(found)
@@ -178,9 +149,36 @@ class _Files:
             if try_to_load_from_cache(repository, file, revision=revision) is not _CACHED_NO_EXIST:
                 raise
             self.by_cache_alone = True
-            return None
         except errors.EntryNotFoundError:
-            return None
+            pass
+        return None
+
+    @contextmanager
+    def failures(self) -> Iterator[None]:
+        """Turn the errors of huggingface_hub into one line."""
+        from huggingface_hub import constants, errors
+
+        try:
+            yield
+        except (MemoryError, BpeError):
+            raise
+        except errors.GatedRepoError:
+            raise BadTokenizer(
+                f"{self}: access is restricted. Accept the license at "
+                f"{constants.ENDPOINT}/{self.repository}, and set HF_TOKEN to your token."
+            ) from None
+        except errors.RepositoryNotFoundError:
+            raise BadTokenizer(
+                f"{self}: no such file, and no such repository at {constants.ENDPOINT}. Check the name, or "
+                "set HF_TOKEN for a private repository."
+            ) from None
+        except errors.RevisionNotFoundError:
+            raise BadTokenizer(
+                f"{self}: no such revision (got {shown(self.revision or 'main')}). Pass a branch, a tag or "
+                "a commit."
+            ) from None
+        except Exception as error:  # network errors depend on the version of huggingface_hub
+            raise EnvironmentFailure(f"{self}: {_why_unreachable(error.__cause__ or error)}") from None
 
 
 def _why_unreachable(error: BaseException) -> str:
@@ -189,14 +187,7 @@ def _why_unreachable(error: BaseException) -> str:
 
     if isinstance(error, errors.OfflineModeIsEnabled):
         return "not in the Hub cache, and HF_HUB_OFFLINE forbids downloads. Unset it, or pass a local path."
-    code = error.errno if isinstance(error, OSError) else None
-    if isinstance(error, OSError) and code in (
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EACCES,
-        errno.EROFS,
-        errno.EPERM,
-    ):
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         return (
             f"cannot write to the Hub cache in {constants.HF_HUB_CACHE} ({error.strerror}). Make it "
             "writable, free some space, or set HF_HUB_CACHE."
