@@ -27,11 +27,10 @@ from flat_tokens import arguments, writer
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES, highest_id
-from flat_tokens.storage.existing_output import not_ours
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FILES_NAME, MANIFEST_NAME, SOURCES_NAME, FileRecord, SplitRecord
 from flat_tokens.storage.places import Place, StorePath, Where, locate, read_whole
-from flat_tokens.unfinished import Unfinished
+from flat_tokens.unfinished import Unfinished, not_ours
 from flat_tokens.verify import verify_dataset
 from tokenmill.stores import AlreadyThere, Store, StoreError
 

@@ -1,4 +1,4 @@
-"""The source file of each sequence.
+"""The source file of each sequence, and the sequences in the rows of a batch.
 
 The sequences of a split are in the order of the sources, and the manifest has the number of sequences per source. So
 the source of a sequence follows from their cumulative sum. Views of a split ask the split.
@@ -6,17 +6,20 @@ the source of a sequence follows from their cumulative sum. Views of a split ask
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, cause, damaged, printable
 from flat_tokens.format import Int64
+from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.manifest import read_manifest, read_sources
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place
+
+if TYPE_CHECKING:
+    from flat_tokens.reader import FlatTokensArray
 
 # The counts of each source in the manifest.
 SOURCE_COUNTS = ("train_sequences", "train_tokens", "validation_sequences", "validation_tokens")
@@ -44,20 +47,9 @@ class RowPart(NamedTuple):
     source: SourcePlace
 
 
-class SequenceSources(Protocol):
-    """The sources of a split. Methods raise DatasetError if the dataset does not record them."""
-
-    def places_of(self, sequences: Int64) -> list[SourcePlace]:
-        """The origin of each of these sequences, which must be in the split."""
-        ...
-
-    def counts(self) -> tuple[list[str], Int64]:
-        """The paths of the sources in the order of their sequences, and the number of sequences of each, from 0."""
-        ...
-
-
 class StoredSources:
-    """The sources of a stored split. The first use reads them, from the list next to the manifest."""
+    """The sources of a stored split. The first use reads them, from the list next to the manifest. Methods raise
+    DatasetError if the dataset does not record them."""
 
     def __init__(self, root: Place, split: str, seq_count: int, opened: OpenedManifest | None) -> None:
         self._root, self._split, self._seq_count, self._opened = root, split, seq_count, opened
@@ -67,7 +59,7 @@ class StoredSources:
         return StoredSources, (self._root, self._split, self._seq_count, self._opened)
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
-        """See SequenceSources."""
+        """The origin of each of these sequences, which must be in the split."""
         paths, counts = self.counts()
         stops = np.cumsum(counts)
         sources = np.searchsorted(stops, sequences, side="right")
@@ -78,7 +70,7 @@ class StoredSources:
         ]
 
     def counts(self) -> tuple[list[str], Int64]:
-        """See SequenceSources."""
+        """The paths of the sources in the order of their sequences, and the number of sequences of each, from 0."""
         if self._counts is None:
             self._counts = self._read()
         return self._counts
@@ -106,51 +98,85 @@ class StoredSources:
         return paths, counts
 
 
-class JoinedSources:
-    """The sources of several splits, one after the other."""
+class PiecedSources:
+    """The sources of ranges [firsts[i], firsts[i] + counts[i]) of the sequences of several splits.
 
-    def __init__(self, parts: Sequence[SequenceSources], seq_counts: Sequence[int]) -> None:
-        self._parts = tuple(parts)
-        self._stops: Int64 = np.cumsum(np.array(seq_counts, dtype=np.int64))
+    parts: the sources of the splits. of: int64, the number of the split of each range. The ranges of a split rise."""
+
+    def __init__(self, parts: Sequence[SequenceSources], of: Int64, firsts: Int64, counts: Int64) -> None:
+        self._parts, self._of, self._firsts, self._lengths = tuple(parts), of, firsts, counts
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
-        """See SequenceSources."""
-        part_of = np.searchsorted(self._stops, sequences, side="right")
+        """See StoredSources."""
+        stops = np.cumsum(self._lengths)
+        ranges = np.searchsorted(stops, sequences, side="right")
+        inside = sequences - (stops - self._lengths)[ranges] + self._firsts[ranges]
         found: dict[int, SourcePlace] = {}
-        for part in np.unique(part_of).tolist():
-            here = np.flatnonzero(part_of == part)
-            first = int(self._stops[part - 1]) if part else 0
-            found |= dict(
-                zip(here.tolist(), self._parts[part].places_of(sequences[here] - first), strict=True)
-            )
+        for part in np.unique(self._of[ranges]).tolist():
+            here = np.flatnonzero(self._of[ranges] == part)
+            found |= dict(zip(here.tolist(), self._parts[part].places_of(inside[here]), strict=True))
         return [found[at] for at in range(len(sequences))]
 
     def counts(self) -> tuple[list[str], Int64]:
-        """See SequenceSources."""
-        paths, counts = zip(*(part.counts() for part in self._parts), strict=True)
-        return list(itertools.chain(*paths)), np.concatenate(counts)
+        """See StoredSources."""
+        paths: list[str] = []
+        counts = []
+        for number, part in enumerate(self._parts):
+            part_paths, part_counts = part.counts()
+            paths += part_paths
+            firsts, lengths = self._firsts[self._of == number], self._lengths[self._of == number]
+            # Count the chosen sequences before the end of each source: complete ranges, and part of the last one.
+            ends = np.cumsum(part_counts)
+            if len(firsts):
+                last = np.maximum(np.searchsorted(firsts, ends, side="right") - 1, 0)
+                before = (np.cumsum(lengths) - lengths)[last] + np.clip(ends - firsts[last], 0, lengths[last])
+            else:
+                before = np.zeros_like(ends)
+            counts.append(np.diff(before, prepend=0))
+        return paths, np.concatenate(counts)
 
 
-class SelectedSources:
-    """The sources of ranges [firsts[i], firsts[i] + counts[i]) of the sequences of a split."""
+SequenceSources = StoredSources | PiecedSources
 
-    def __init__(self, whole: SequenceSources, firsts: Int64, counts: Int64) -> None:
-        self._whole, self._firsts, self._lengths = whole, firsts, counts
-        self._stops: Int64 = np.cumsum(counts)
 
-    def places_of(self, sequences: Int64) -> list[SourcePlace]:
-        """See SequenceSources."""
-        of = np.searchsorted(self._stops, sequences, side="right")
-        return self._whole.places_of(sequences - (self._stops - self._lengths)[of] + self._firsts[of])
+def parts_of_rows(
+    array: FlatTokensArray, row_count: int, ranges: tuple[Int64, Int64, Int64, Int64]
+) -> list[list[RowPart]]:
+    """Return the sequences in each of some rows, in order. ranges: as for `masks.put_trained`."""
+    rows, columns, starts, stops = ranges
+    firsts, lasts = sequences_at(array.seq_starts, starts), sequences_at(array.seq_starts, stops - 1)
+    begins = array.seq_starts.read_ranges(list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
+    sequences = [
+        np.arange(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+    ]
+    sources = iter(array.sources_of(np.concatenate([np.empty(0, dtype=np.int64), *sequences])))
+    found: list[list[RowPart]] = [[] for _ in range(row_count)]
+    for at, (row, column, start) in enumerate(
+        zip(rows.tolist(), columns.tolist(), starts.tolist(), strict=True)
+    ):
+        for sequence, begin in zip(sequences[at].tolist(), begins[at].tolist(), strict=True):
+            found[row].append(RowPart(column + max(begin - start, 0), sequence, next(sources)))
+    return found
 
-    def counts(self) -> tuple[list[str], Int64]:
-        """See SequenceSources."""
-        paths, counts = self._whole.counts()
-        if not len(self._firsts):
-            return paths, np.zeros_like(counts)
-        # Count the selected sequences before the end of each source: complete ranges, and part of the last one.
-        ends = np.cumsum(counts)
-        last = np.maximum(np.searchsorted(self._firsts, ends, side="right") - 1, 0)
-        lengths = self._lengths[last]
-        before = self._stops[last] - lengths + np.clip(ends - self._firsts[last], 0, lengths)
-        return paths, np.diff(before, prepend=0)
+
+def sequences_at(seq_starts: Elements, tokens: Int64) -> Int64:
+    """Return the sequences that contain some tokens.
+
+    A binary search for all tokens at once, over the chunks of seq_starts and then within one. On a store the requests
+    of each step are sent together.
+    """
+    chunk = seq_starts.chunk_elements
+    low = np.zeros(len(tokens), dtype=np.int64)
+    high = np.full(len(tokens), -(-len(seq_starts) // chunk), dtype=np.int64)  # the chunk is in [low, high)
+    while len(tokens) and int((high - low).max()) > 1:
+        middle = (low + high) // 2
+        wanted, to = np.unique(middle, return_inverse=True)
+        firsts = seq_starts.read_ranges([(index * chunk, index * chunk + 1) for index in wanted.tolist()])
+        is_at_most = np.concatenate(firsts).astype(np.int64)[to] <= tokens
+        low, high = np.where(is_at_most, middle, low), np.where(is_at_most, high, np.maximum(middle, low + 1))
+    found = np.empty(len(tokens), dtype=np.int64)
+    for index in np.unique(low).tolist():
+        here, first = low == index, index * chunk
+        entries = seq_starts.read(first, min(first + chunk, len(seq_starts))).astype(np.int64)
+        found[here] = first + np.searchsorted(entries, tokens[here], side="right") - 1
+    return found

@@ -20,7 +20,7 @@ from flat_tokens.errors import ArgumentError, damaged, printable
 from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, Int64, decode_ids, not_rising
 from flat_tokens.masks import AllTrained
 from flat_tokens.reader import FlatTokensArray, indices_of
-from flat_tokens.sources import JoinedSources, SelectedSources, SequenceSources
+from flat_tokens.sources import PiecedSources
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import PiecedElements, Pieces
 
@@ -43,7 +43,7 @@ def concat(arrays: Sequence[FlatTokensArray]) -> FlatTokensArray:
     tokens = np.array([array.token_count for array in arrays], dtype=np.int64)
     sequences = np.array([array.seq_count for array in arrays], dtype=np.int64)
     numbers, zeros = np.arange(len(arrays)), np.zeros(len(arrays), dtype=np.int64)
-    sources = JoinedSources([array.sequence_sources for array in arrays], sequences.tolist())
+    sources = PiecedSources([array.sequence_sources for array in arrays], numbers, zeros, sequences.copy())
     sequences[-1] += 1  # the last array provides the final entry of seq_starts
     return _view(
         first,
@@ -168,7 +168,7 @@ def _of_ranges(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatToke
         Pieces(
             np.append(zeros, 0), np.append(firsts, last), np.append(counts, 1), np.append(added, last_added)
         ),
-        SelectedSources(array.sequence_sources, firsts, counts),
+        PiecedSources([array.sequence_sources], zeros, firsts, counts),
     )
 
 
@@ -197,7 +197,7 @@ def _view(
     arrays: Sequence[FlatTokensArray],
     token_pieces: Pieces,
     start_pieces: Pieces,
-    sources: SequenceSources,
+    sources: PiecedSources,
 ) -> FlatTokensArray:
     """A split made of pieces of others, with the name of one of them."""
     name, max_token_id = named.name, max(array.max_token_id for array in arrays)

@@ -29,8 +29,8 @@ from convert.workdir.workdir import (
     not_replaceable,
     remove_folder,
 )
-from flat_tokens.storage.existing_output import is_empty_folder, not_ours
 from flat_tokens.storage.manifest import MANIFEST_NAME
+from flat_tokens.unfinished import is_empty_folder, not_ours
 from tokenmill.stores import open_store
 from tokenmill.stores.durability import sync, sync_folders
 from tokenmill.stores.folder_lock import FolderLock

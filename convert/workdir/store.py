@@ -34,8 +34,8 @@ from convert.workdir.workdir import (
     not_replaceable,
 )
 from flat_tokens.errors import DatasetError
-from flat_tokens.storage.existing_output import why_it_stays
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_files, read_manifest
+from flat_tokens.unfinished import why_it_stays
 from flat_tokens.writer import place_of
 from tokenmill.stores import (
     AlreadyThere,

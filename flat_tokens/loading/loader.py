@@ -36,9 +36,8 @@ from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.batch import Batch
 from flat_tokens.rows.reader import PackedRows, RowReader, RowSource
-from flat_tokens.rows.row_parts import parts_of_rows
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
-from flat_tokens.sources import RowPart
+from flat_tokens.sources import RowPart, parts_of_rows
 
 MAX_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
 BLOCK_TOKENS = 2**16  # per block by default

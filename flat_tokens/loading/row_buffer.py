@@ -22,9 +22,8 @@ import numpy.typing as npt
 from flat_tokens.format import Int64
 from flat_tokens.order.row_order import Draws, RowOrder, counting
 from flat_tokens.rows.batch import Batch
-from flat_tokens.rows.cut import RowCut
+from flat_tokens.rows.cut import RowCut, RowTable
 from flat_tokens.rows.reader import Request, RowReader
-from flat_tokens.rows.table import RowTable
 
 PART_TOKENS = 2**20  # tokens read at a time
 GROUP_ROWS = 1024  # rows of the steps that are planned together, which costs less per step

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from flat_tokens.format import Int64
 from flat_tokens.order.row_order import counting
-from flat_tokens.packs.plan import PackingReport, Pieces, Starts, read_starts, too_long_error
+from flat_tokens.packs.plan import PackingReport, Pieces, read_starts, too_long_error
+from flat_tokens.storage.elements import Elements
 
 MAX_PLANNED_SEQS = 2**25  # sequences of the plans that are kept, at 6 bytes each for packs below 2^16 tokens
 
@@ -58,7 +59,7 @@ class BestFitPlan:
     """
 
     def __init__(
-        self, seq_starts: Starts, max_seq_len: int, max_packs: int | None, window_seqs: int, split: bool
+        self, seq_starts: Elements, max_seq_len: int, max_packs: int | None, window_seqs: int, split: bool
     ) -> None:
         self._seq_starts = seq_starts
         self._max_seq_len = max_seq_len

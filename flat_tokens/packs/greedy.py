@@ -10,13 +10,14 @@ import numpy as np
 
 from flat_tokens._core import next_fit
 from flat_tokens.format import Int64
-from flat_tokens.packs.plan import PackingReport, Pieces, Starts, blocks_of, too_long_error
+from flat_tokens.packs.plan import PackingReport, Pieces, blocks_of, too_long_error
+from flat_tokens.storage.elements import Elements
 
 
 class GreedyPlan:
     """Packs of whole sequences in the order of the dataset; see Plan."""
 
-    def __init__(self, seq_starts: Starts, max_seq_len: int, max_packs: int | None) -> None:
+    def __init__(self, seq_starts: Elements, max_seq_len: int, max_packs: int | None) -> None:
         self._bounds, self._seq_stop = plan_greedy(seq_starts, max_seq_len, max_packs)
         self._seq_count = len(seq_starts) - 1
         self._token_count = int(seq_starts.read(self._seq_count, self._seq_count + 1)[0])
@@ -42,7 +43,7 @@ class GreedyPlan:
         return PackingReport(self.pack_count, self._max_seq_len, used, lost, self._seq_stop, 0, lost_seqs)
 
 
-def plan_greedy(seq_starts: Starts, max_seq_len: int, max_packs: int | None = None) -> tuple[Int64, int]:
+def plan_greedy(seq_starts: Elements, max_seq_len: int, max_packs: int | None = None) -> tuple[Int64, int]:
     """Where the packs begin, and the end of the last, int64[packs + 1]; and how many sequences they hold.
 
     seq_starts [0, 3, 5, 9], max_seq_len 6 -> [0, 5, 9], 3. Raise ArgumentError for a sequence that fits no pack, if it

@@ -19,8 +19,7 @@ from flat_tokens.order.permutation import LARGEST_SEED, derive_key, permute
 from flat_tokens.packs.best_fit import BestFitPlan, default_window_seqs
 from flat_tokens.packs.greedy import GreedyPlan
 from flat_tokens.packs.pack import Pack
-from flat_tokens.packs.pack_rows import PackRows
-from flat_tokens.packs.plan import PackingReport, Plan
+from flat_tokens.packs.plan import PackingReport, PackRows, Plan
 from flat_tokens.packs.split import SplitPlan
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch

@@ -10,23 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, DatasetError
 from flat_tokens.format import Int64, not_rising
+from flat_tokens.rows.reader import TokenRanges
+from flat_tokens.storage.elements import Elements
 
 BLOCK_SEQS = 2**18  # sequences that are planned at a time
-
-
-class Starts(Protocol):
-    """The part of seq_starts that plans use; see flat_tokens.storage.elements.Elements."""
-
-    @property
-    def name(self) -> str: ...
-
-    def __len__(self) -> int: ...
-
-    def read(self, start: int, stop: int, /) -> npt.NDArray[np.uint64]: ...
 
 
 class Pieces(NamedTuple):
@@ -93,7 +83,7 @@ class Plan(Protocol):
         """Count the tokens and sequences of all packs."""
 
 
-def read_starts(seq_starts: Starts, first: int, stop: int) -> Int64:
+def read_starts(seq_starts: Elements, first: int, stop: int) -> Int64:
     """seq_starts[first : stop + 1] as int64. Raise DatasetError unless they rise."""
     starts = seq_starts.read(first, stop + 1).astype(np.uint64, copy=False).view(np.int64)
     falls = np.flatnonzero(starts[1:] <= starts[:-1])
@@ -105,7 +95,7 @@ def read_starts(seq_starts: Starts, first: int, stop: int) -> Int64:
     return starts
 
 
-def blocks_of(seq_starts: Starts) -> Iterator[Int64]:
+def blocks_of(seq_starts: Elements) -> Iterator[Int64]:
     """seq_starts in blocks of BLOCK_SEQS sequences; each block begins with the last entry of the one before."""
     count = len(seq_starts) - 1
     for first in range(0, count, BLOCK_SEQS):
@@ -119,3 +109,32 @@ def too_long_error(name: str, index: int, tokens: int, max_seq_len: int) -> Argu
         f"{split}: sequence {index} must have at most max_seq_len = {max_seq_len} tokens (got {tokens}). "
         "Pass split_across_pack=True or a larger max_seq_len."
     )
+
+
+class PackRows:
+    """The packs of a plan as numbered rows; see RowSource.
+
+    A sequence, or the part of one that is cut, begins with a start flag in a pack, whatever the stored stream has
+    there. The segments of a pack thus follow from its flags and its length, as in any other row.
+
+    is_whole: whether no sequence is cut, so that each range must begin a sequence."""
+
+    is_padded = reads_starts = is_pack = True
+
+    def __init__(self, plan: Plan, length: int, padding_id: int, kind: str, is_whole: bool) -> None:
+        self.kind = kind
+        self.row_count = plan.pack_count
+        self.length = length
+        self.padding_id = padding_id
+        self.is_whole = is_whole
+        self._plan = plan
+
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource.token_ranges."""
+        real = np.flatnonzero(rows < self.row_count)
+        starts, stops, counts = self._plan.pieces(rows[real])
+        ends = np.cumsum(stops - starts)
+        before = np.concatenate([[0], ends])
+        firsts = np.cumsum(counts) - counts  # the first piece of each pack
+        columns = before[:-1] - np.repeat(before[firsts], counts)
+        return TokenRanges(np.repeat(real, counts), columns, starts, stops)

@@ -10,7 +10,8 @@ import numpy as np
 
 from flat_tokens.errors import damaged
 from flat_tokens.format import Int64
-from flat_tokens.packs.plan import PackingReport, Pieces, Starts, blocks_of, read_starts
+from flat_tokens.packs.plan import PackingReport, Pieces, blocks_of, read_starts
+from flat_tokens.storage.elements import Elements
 from tokenmill.stores.system import cached_property
 
 LANDMARK_SEQS = 4096
@@ -19,7 +20,7 @@ LANDMARK_SEQS = 4096
 class SplitPlan:
     """Packs of max_seq_len tokens each; see Plan."""
 
-    def __init__(self, seq_starts: Starts, max_seq_len: int, max_packs: int | None) -> None:
+    def __init__(self, seq_starts: Elements, max_seq_len: int, max_packs: int | None) -> None:
         self._seq_starts = seq_starts
         self._max_seq_len = max_seq_len
         self._seq_count = len(seq_starts) - 1

@@ -21,8 +21,7 @@ from flat_tokens.format import Bools, Int64, Uint32
 from flat_tokens.masks import put_trained
 from flat_tokens.order.row_order import counting
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.cut import windows_of
-from flat_tokens.rows.table import RowTable
+from flat_tokens.rows.cut import RowTable, windows_of
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import entered
 

@@ -31,8 +31,9 @@ from flat_tokens.storage.chunks import Positions, decode_chunk
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer
 from flat_tokens.storage.mapped_stream import MappedStream
 from flat_tokens.storage.opened_manifest import OpenedManifest
-from flat_tokens.storage.payloads import payloads_of
+from flat_tokens.storage.payloads import FilePayloads
 from flat_tokens.storage.places import Payload, Place, StorePath
+from flat_tokens.storage.store_payloads import StorePayloads
 from flat_tokens.storage.zarr_metadata import ReadMetadata, StoredArray
 
 CACHE_BYTES = 2**23  # decoded Zarr chunks per array
@@ -224,7 +225,12 @@ class StoredElements(Elements):
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._payloads = payloads_of(self.stored, self._opened)
+        path = self.stored.path
+        self._payloads: FilePayloads | StorePayloads
+        if isinstance(path, StorePath):
+            self._payloads = StorePayloads(self.stored, path, self._opened)
+        else:
+            self._payloads = FilePayloads(self.stored, self._opened)
         self._cache: OrderedDict[int, tuple[Values, int]] = OrderedDict()  # values, and how many are decoded
         self._spare: list[Values] = []
         self._last_index = -2

@@ -107,21 +107,24 @@ def read_part(descriptor: int, path: Path | str, offset: int, length: int) -> by
 
 
 class RegularFile:
-    """An opened regular file; see places.File."""
+    """An opened regular file of `size` bytes. A context, which closes it."""
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
         self._file, self.size = open_regular(path)
 
     def part(self, offset: int, length: int) -> bytes | memoryview:
+        """The bytes [offset, offset + length). Raise DatasetError if the file ends before."""
         return read_part(self._file.fileno(), self._path, offset, length)
 
     def whole(self, buffer: ReadBuffer) -> memoryview:
+        """All bytes, perhaps in `buffer`."""
         data = buffer.room(self.size)
         fill_from(self._file.fileno(), data, 0, self._path)
         return data
 
     def blocks(self, buffer: ReadBuffer) -> Iterator[memoryview]:
+        """All bytes in blocks. A block may overwrite the previous one."""
         room = buffer.room(READ_BYTES)
         while count := self._file.readinto(room):
             yield room[:count]

@@ -1,4 +1,4 @@
-"""The encoded Zarr chunks of an array, read from files or from a store."""
+"""The encoded Zarr chunks of an array, read from files. `StorePayloads` has the same methods."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from contextlib import contextmanager
 
 from flat_tokens.errors import damaged
 from flat_tokens.storage.chunks import (
@@ -22,30 +21,11 @@ from flat_tokens.storage.chunks import (
 from flat_tokens.storage.files import ReadBuffer, check_length, open_descriptor, read_into, read_part
 from flat_tokens.storage.mapped_stream import map_file
 from flat_tokens.storage.opened_manifest import OpenedManifest, reading
-from flat_tokens.storage.places import Payload, StorePath
-from flat_tokens.storage.store_payloads import StorePayloads
+from flat_tokens.storage.places import Payload
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 _MAX_INDEXES = 64  # 4 KiB each by default
 _MAX_INDEX_BYTES = 2**23
-
-
-class Payloads(Protocol):
-    """Safe to use from several threads, but not in the child of a fork."""
-
-    def read(self, index: int, buffer: ReadBuffer) -> tuple[Payload, str]:
-        """The encoded bytes of Zarr chunk `index`, perhaps in `buffer`, and the name of their file or object. Raise
-        AbsentFileError if it does not exist."""
-
-    def is_mapped(self, index: int) -> bool:
-        """Return whether the bytes of Zarr chunk `index`, which was read, are mapped and stay valid."""
-
-    def expecting(
-        self, starts: Positions, stops: Positions, at_once: bool = False
-    ) -> AbstractContextManager[None]:
-        """A context in which a thread reads the Zarr chunks of the elements [starts[i], stops[i]), about in this order.
-
-        at_once: send the first requests before the context is entered. An inner context has no effect."""
 
 
 class _Shard:
@@ -61,7 +41,7 @@ class _Shard:
 
 class FilePayloads:
     """Zarr chunks in local files. Shards of uncompressed ones are mapped, of others the last stays open within
-    `expecting`."""
+    `expecting`. Safe to use from several threads, but not in the child of a fork."""
 
     def __init__(self, stored: StoredArray, opened: OpenedManifest | None) -> None:
         self._stored = stored
@@ -77,7 +57,8 @@ class FilePayloads:
         self._mapped: dict[int, tuple[ShardIndex, memoryview]] = {}
 
     def read(self, index: int, buffer: ReadBuffer) -> tuple[Payload, str]:
-        """See Payloads."""
+        """The encoded bytes of Zarr chunk `index`, perhaps in `buffer`, and the name of their file or object. Raise
+        AbsentFileError if it does not exist."""
         number, inside = divmod(index, self._per_file)
         path = self._stored.file_name(number)
         if number in self._mapped:
@@ -103,12 +84,14 @@ class FilePayloads:
             return read_part(shard.descriptor, path, *present_entry(entries, index, inside, path)), path
 
     def is_mapped(self, index: int) -> bool:
-        """See Payloads."""
+        """Return whether the bytes of Zarr chunk `index`, which was read, are mapped and stay valid."""
         return index // self._per_file in self._mapped
 
     @contextmanager
     def expecting(self, starts: Positions, stops: Positions, at_once: bool = False) -> Iterator[None]:
-        """See Payloads."""
+        """A context in which a thread reads the Zarr chunks of the elements [starts[i], stops[i]), about in this order.
+
+        at_once: send the first requests before the context is entered. An inner context has no effect."""
         with self._lock:
             self._expecting += 1
         try:
@@ -133,10 +116,3 @@ class FilePayloads:
             while len(self._indexes) > self._max_indexes:
                 self._indexes.popitem(last=False)
         return entries
-
-
-def payloads_of(stored: StoredArray, opened: OpenedManifest | None) -> Payloads:
-    """The payloads of an array."""
-    if isinstance(stored.path, StorePath):
-        return StorePayloads(stored, stored.path, opened)
-    return FilePayloads(stored, opened)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from flat_tokens import arguments
 from flat_tokens.errors import DatasetError, damaged, printable
@@ -74,26 +74,8 @@ Place = Path | StorePath
 Where = str | os.PathLike[str] | Store | StorePath  # accepted for a dataset; a str may be a URL
 
 
-class File(Protocol):
-    """An opened file or object of `size` bytes. A context, which closes it."""
-
-    size: int
-
-    def part(self, offset: int, length: int) -> Payload:
-        """The bytes [offset, offset + length). Raise DatasetError if the file ends before."""
-
-    def whole(self, buffer: ReadBuffer, /) -> Payload:
-        """All bytes, perhaps in `buffer`."""
-
-    def blocks(self, buffer: ReadBuffer, /) -> Iterator[Payload]:
-        """All bytes in blocks. A block may overwrite the previous one."""
-
-    def __enter__(self) -> File: ...
-    def __exit__(self, *_: object) -> None: ...
-
-
 class StoreFile:
-    """The current version of an object. One request, and one for each part. See File."""
+    """The current version of an object. One request, and one for each part. It has the methods of RegularFile."""
 
     def __init__(self, place: StorePath) -> None:
         self._place = place
@@ -115,6 +97,9 @@ class StoreFile:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+File = files.RegularFile | StoreFile
 
 
 def open_file(place: Place) -> File:

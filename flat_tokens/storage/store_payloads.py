@@ -53,7 +53,7 @@ class _Shard(NamedTuple):
 
 
 class StorePayloads:
-    """See payloads.Payloads."""
+    """See payloads.FilePayloads."""
 
     def __init__(self, stored: StoredArray, place: StorePath, opened: OpenedManifest | None) -> None:
         self._stored = stored
@@ -67,7 +67,7 @@ class StorePayloads:
         self._thread = threading.local()
 
     def read(self, index: int, _: ReadBuffer) -> tuple[Payload, str]:
-        """See Payloads."""
+        """See FilePayloads."""
         plan: _Plan | None = getattr(self._thread, "plan", None)
         payload = None if plan is None or plan.is_ended else plan.take(index)
         if payload is None:
@@ -75,13 +75,13 @@ class StorePayloads:
         return payload, str(self._object(index // self._per_file))
 
     def is_mapped(self, _: int) -> bool:
-        """See Payloads."""
+        """See FilePayloads."""
         return False
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
-        """See Payloads."""
+        """See FilePayloads."""
         if self._is_planned() and not at_once:
             return _NOTHING
         ends = np.minimum(stops, self._stored.element_count)
