@@ -16,15 +16,6 @@ from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 
 FIXTURES = Path(__file__).parent / "datasets"
-TINY = [
-    pytest.param(ArrayLayout.create(2, 1), id="v2-1"),
-    pytest.param(ArrayLayout.create(2, 3, compression="none"), id="v2-3"),
-    pytest.param(ArrayLayout.create(2, 4, compression="lz4-bitshuffle"), id="v2-4"),
-    pytest.param(ArrayLayout(), id="v2"),
-    pytest.param(ArrayLayout.create(3, 1, 1), id="v3-1"),
-    pytest.param(ArrayLayout.create(3, 3, 6, "none"), id="v3-3-6"),
-    pytest.param(ArrayLayout.create(3, 4, 16, "lz4"), id="v3-4-16"),
-]
 
 
 def test_an_index_of_a_narrow_type_does_not_wrap(make_dataset: Any) -> None:
@@ -34,13 +25,7 @@ def test_an_index_of_a_narrow_type_does_not_wrap(make_dataset: Any) -> None:
     assert train.inputs_and_targets(np.int8(100), 3)[1].tolist() == [300, 301, 302]
 
 
-def test_a_row_unpacks_and_prints(make_dataset: Any) -> None:
-    ids, is_start = row = flat_tokens.open(make_dataset()).train.row(1, 3)
-    assert (ids.tolist(), is_start.tolist()) == ([4, 5, 6], [False, False, True])
-    assert repr(row).startswith("Row(ids=array([4, 5, 6]")
-
-
-@pytest.mark.parametrize("layout", TINY)
+@pytest.mark.parametrize("layout", [ArrayLayout.create(2, 4), ArrayLayout.create(3, 3, 6, "none")], ids=str)
 def test_an_id_above_max_token_id(make_dataset: Any, layout: ArrayLayout) -> None:
     root = make_dataset([[1, 2], [3, 4, 5], [6, 7, 8]], layout=layout)
     (root / "manifest.json").unlink()
@@ -90,9 +75,8 @@ def test_more_zarr_chunks_than_the_cache_holds(make_dataset: Any, monkeypatch: p
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("version", [3])
-def test_datasets_of_all_format_versions_stay_readable(version: int, zarr_format: int) -> None:
-    path = FIXTURES / f"format-{version}" / f"zarr-v{zarr_format}"
+def test_datasets_of_all_format_versions_stay_readable(zarr_format: int) -> None:
+    path = FIXTURES / "format-3" / f"zarr-v{zarr_format}"
     dataset = flat_tokens.open(path)
     assert [sequence.tolist() for sequence in dataset.train.iter_sequences()] == [
         [1, 2],

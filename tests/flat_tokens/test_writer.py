@@ -177,10 +177,10 @@ def test_no_temporary_files_are_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "values", "where"),
     [
-        pytest.param(2, np.zeros(4, dtype=np.uint32), "train/encoded_tokens: ", id="off the unit"),
-        pytest.param(-4, np.zeros(4, dtype=np.uint32), "train/encoded_tokens: ", id="negative"),
-        pytest.param(0, np.zeros(4, dtype=np.int64), "values: ", id="type"),
-        pytest.param(0, np.zeros((2, 2), dtype=np.uint32), "values: ", id="shape"),
+        (2, np.zeros(4, np.uint32), "train/encoded_tokens: "),
+        (-4, np.zeros(4, np.uint32), "train/encoded_tokens: "),
+        (0, np.zeros(4, np.int64), "values: "),
+        (0, np.zeros((2, 2), np.uint32), "values: "),
     ],
 )
 def test_refused_runs(tmp_path: Path, first: int, values: Any, where: str) -> None:
@@ -189,20 +189,16 @@ def test_refused_runs(tmp_path: Path, first: int, values: Any, where: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("split", "token_count", "seq_count", "max_token_id", "argument"),
+    ("argument", "given"),
     [
-        ("test", 1, 1, 0, "split"),
-        ("train", 1, 2, 0, "seq_count"),
-        ("train", 1, 0, 0, "seq_count"),
-        ("train", -1, 0, 0, "seq_count"),
-        ("train", 1, 1, 2**31, "max_token_id"),
+        ("split", ("test", 1, 1, 0)),
+        *[("seq_count", ("train", *counts, 0)) for counts in ((1, 2), (1, 0), (-1, 0))],
+        ("max_token_id", ("train", 1, 1, 2**31)),
     ],
 )
-def test_refused_splits(
-    tmp_path: Path, split: str, token_count: int, seq_count: int, max_token_id: int, argument: str
-) -> None:
+def test_refused_splits(tmp_path: Path, argument: str, given: Any) -> None:
     with pytest.raises(ArgumentError, match=f"^{argument}: "):
-        writer.create_split(tmp_path, split, token_count, seq_count, max_token_id, ArrayLayout())
+        writer.create_split(tmp_path, *given, ArrayLayout())
     assert not list(tmp_path.iterdir())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from counting_store import copy_dataset
+from counting_store import CountingStore, copy_dataset
 from drawn_content import Drawn, arrays_of, datasets, files_of, layouts, new_store, sequences
+from edit_json import edit_json
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
@@ -22,7 +24,7 @@ from strategies import examples
 import flat_tokens
 from flat_tokens import ArrayLayout, writer
 from flat_tokens.errors import DatasetError
-from flat_tokens.storage.manifest import SplitRecord
+from flat_tokens.storage.manifest import SplitRecord, read_manifest
 
 
 def found(root: Any) -> list[str]:
@@ -217,3 +219,83 @@ def test_the_report_raises_the_first_problem_and_how_many_more(make_dataset: Any
         flat_tokens.verify_dataset(root).require_ok()
     with pytest.raises(DatasetError):
         flat_tokens.verify_dataset(root / "nothing")
+
+
+# -- on a store
+
+
+@pytest.fixture
+def sound(make_dataset: Any, random_sequences: Any) -> Path:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    root: Path = make_dataset(random_sequences(1, 60), random_sequences(2, 5), ArrayLayout.create(3, 8, 32))
+    return root
+
+
+def on_store(root: Path) -> CountingStore:
+    return CountingStore(copy_dataset(root, new_store()))
+
+
+def test_a_sound_dataset_takes_two_requests_an_object(sound: Path) -> None:
+    store, objects = on_store(sound), sum(path.is_file() for path in sound.rglob("*"))
+    report = flat_tokens.verify_dataset(store)
+    expected = flat_tokens.verify_dataset(sound)
+    assert report.problems == ()
+    assert str(report.path) == store.url
+    assert (report.file_count, report.byte_count, report.token_count, report.seq_count) == (
+        expected.file_count,
+        expected.byte_count,
+        expected.token_count,
+        expected.seq_count,
+    )
+    assert store.requests["list"] == 1
+    # The size and the bytes of each object, the reads of opening, and the starts that token checks compare.
+    assert store.requests.total() < 2 * objects + 90
+
+
+LIES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "shape": (
+        lambda root: edit_json(root / "train/encoded_tokens/zarr.json", shape=[9]),
+        "train/encoded_tokens/zarr.json: ",
+    ),
+    "largest id": (
+        lambda root: edit_json(root / "train/zarr.json", attributes={"max_token_id": 30}),
+        "train/encoded_tokens: max_token_id ",
+    ),
+    "split lost": (lambda root: shutil.rmtree(root / "validation"), "validation/zarr.json: "),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_contradictory_metadata(sound: Path, lie: str) -> None:
+    harm, where = LIES[lie]
+    harm(sound)
+    store = on_store(sound)
+    its = "\n".join(found(store)).replace(store.url, str(sound))
+    assert where in its
+    assert its == "\n".join(found(sound))
+
+
+def test_a_manifest_of_another_layout_than_the_arrays(sound: Path) -> None:
+    """Readers on a store trust the manifest; on a disk they read the arrays' own metadata."""
+    manifest = read_manifest(sound)
+    assert manifest is not None
+    object.__setattr__(manifest, "layout", {**manifest.layout, "chunk_tokens": 16})
+    (sound / "manifest.json").write_bytes(manifest.to_bytes())
+    assert not found(sound)
+    assert "train/encoded_tokens: " in "".join(found(on_store(sound)))
+
+
+def test_a_dataset_changed_during_verification(sound: Path) -> None:
+    store = on_store(sound)
+    key = "train/encoded_tokens/c/0"
+
+    class Changing(CountingStore):
+        def head(self, key_: str) -> Any:
+            entry = super().head(key_)
+            if key_ == key:
+                self.put(key, b"other")
+            return entry
+
+    problems = flat_tokens.verify_dataset(Changing(store.store)).problems
+    assert len(problems) == 1
+    assert f"{key}: " in problems[0]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -25,12 +28,13 @@ from drawn_content import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from small_datasets import TOKENIZER
+from small_datasets import EXAMPLE, TOKENIZER, write_dataset
 from strategies import examples
 
 import flat_tokens
+from flat_tokens import writer as low_level
 from flat_tokens.errors import ArgumentError, DatasetError, RefusedError
-from tokenmill.stores import AlreadyThere
+from tokenmill.stores import AlreadyThere, open_store
 
 
 @given(datasets())
@@ -254,3 +258,48 @@ def test_verification_finds_lost_writes(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="train/encoded_tokens/0"):
         writer.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_manifest_wins(tmp_path: Path) -> None:
+    store = new_store()
+    layout = flat_tokens.ArrayLayout.create(3)
+    write_dataset(store, EXAMPLE, [], layout)
+    before = {entry.key: bytes(store.read(entry.key)) for entry in store.list()}
+    with pytest.raises(AlreadyThere):
+        write_dataset(store, EXAMPLE, [], layout)
+    assert {entry.key: bytes(store.read(entry.key)) for entry in store.list()} == before
+    for _ in range(2):  # for a folder, the caller does this
+        write_dataset(tmp_path / "d", EXAMPLE, [], layout)
+
+
+def write_run(
+    url: str, options: dict[str, str], layout: flat_tokens.ArrayLayout, first: int, tokens: Any
+) -> Any:
+    return low_level.write_tokens(open_store(url, options), "train", layout, first, tokens)
+
+
+def test_several_processes_write_one_split(moto: str, random_sequences: Any) -> None:
+    """Each task runs twice, as if a worker was declared lost but continued to write."""
+    from servers import BUCKET, s3_options
+
+    options, url = s3_options(moto), f"s3://{BUCKET}/{uuid4().hex}/d.zarr"
+    layout = flat_tokens.ArrayLayout.create(3, 16, 64)
+    encoded, starts, largest = flat_tokens.format.from_sequences(random_sequences(3, 100))
+    store = open_store(url, options)
+    records = low_level.create_split(store, "train", len(encoded), 100, largest, layout)
+    records += low_level.create_split(store, "validation", 0, 0, 0, layout)
+    records += low_level.write_starts(store, "validation", layout, 0, np.zeros(1, np.uint64))
+    records += low_level.write_starts(store, "train", layout, 0, starts)
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        runs = [
+            pool.submit(write_run, url, options, layout, first, encoded[first : first + 64])
+            for first in [*range(0, len(encoded), 64)] * 2
+        ]
+        for run in runs:
+            records += [record for record in run.result() if record not in records]
+    counts = {
+        "train": low_level.SplitRecord(len(encoded), 100, largest),
+        "validation": low_level.SplitRecord(0, 0, 0),
+    }
+    low_level.write_root(store, counts, records, layout)
+    assert flat_tokens.verify_dataset(store).problems == ()
