@@ -10,37 +10,83 @@
 // one slot again.
 //
 // Pretokens are ordered by falling count, so equal counts form runs. The count of an offset is the count of
-// its run, found with an index of blocks and, for ascending offsets, mostly without a search.
+// its run, found with an index of blocks and, for ascending offsets, mostly without a search. Pretokens with
+// the same count keep their input order. Sorted byte strings are best, because the offsets of a pair are then
+// closer together. Pretokens without a pair take no slots.
 #pragma once
 
 #include "common/page_memory.hpp"
-#include "train/slot_plan.hpp"
+#include "common/thread_team.hpp"
+#include "train/trainer.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace bpe {
+
+// Call visit(first symbol, size, count) for each pretoken that has a pair and occurs.
+template <class Visit> void for_each_pretoken(const PretokenView &pretokens, Visit visit) {
+  uint64_t start = 0;
+  for (size_t i = 0; i < pretokens.size; i++) {
+    const uint64_t first = std::exchange(start, pretokens.ends[i]), size = start - first;
+    if (size > 1 && pretokens.counts[i] > 0)
+      visit(first, size, pretokens.counts[i]);
+  }
+}
+
+// Return the number of slots for the pretokens, with a separator before and after each. Throws
+// std::invalid_argument if counts times lengths exceed 2^63.
+inline uint64_t slots_for(const PretokenView &pretokens) {
+  uint64_t slots = 1;
+  unsigned __int128 weighted_symbols = 0;
+  for_each_pretoken(pretokens, [&](uint64_t, uint64_t size, uint64_t count) {
+    slots += size + 1;
+    weighted_symbols += static_cast<unsigned __int128>(size) * count;
+  });
+  if (weighted_symbols >> 63)
+    throw std::invalid_argument("the counts times the lengths of the pretokens pass 2^63 bytes");
+  return slots;
+}
 
 template <class Id, class Place> class MergeSlots {
 public:
   static constexpr Id separator = 0;
   static constexpr Id dead = std::numeric_limits<Id>::max();
 
-  // id_of(i) returns the ID of symbol i of the pretokens, at least 1. The plan is consumed.
+  // slots: slots_for(pretokens). id_of(i) returns the ID of symbol i of the pretokens, at least 1.
   template <class IdOf>
-  MergeSlots(SlotPlan &plan, IdOf id_of, ThreadTeam &team)
-      : memory_(plan.slots() * sizeof(Id)), ids_(static_cast<Id *>(memory_.data())), size_(plan.slots()) {
-    plan.place([&](uint64_t count, uint64_t start) { runs_.push_back({static_cast<Place>(start), count}); });
-    team.run([&](unsigned thread) {
-      plan.take(thread, [&](uint64_t first, uint64_t size, uint64_t start) {
-        Id *to = ids_ + start;
-        for (uint64_t i = 0; i < size; i++)
-          to[i] = id_of(first + i);
-        // The separator after it is already 0 in fresh memory.
-      });
+  MergeSlots(const PretokenView &pretokens, uint64_t slots, IdOf id_of)
+      : memory_(slots * sizeof(Id)), ids_(static_cast<Id *>(memory_.data())), size_(slots) {
+    // First the number of slots of all pretokens with a count, then the next of them. Most counts are small.
+    std::vector<uint64_t> of_small(1 << 16);
+    std::map<uint64_t, uint64_t> of_large;
+    const auto slots_of = [&](uint64_t count) -> uint64_t & {
+      return count < of_small.size() ? of_small[count] : of_large[count];
+    };
+    for_each_pretoken(pretokens,
+                      [&](uint64_t, uint64_t size, uint64_t count) { slots_of(count) += size + 1; });
+    uint64_t next = 1;
+    const auto begin_run = [&](uint64_t count, uint64_t &of_count) {
+      if (of_count == 0)
+        return;
+      runs_.push_back({static_cast<Place>(next), count});
+      next += std::exchange(of_count, next);
+    };
+    for (auto large = of_large.rbegin(); large != of_large.rend(); ++large)
+      begin_run(large->first, large->second);
+    for (uint64_t count = of_small.size() - 1; count > 0; count--)
+      begin_run(count, of_small[count]);
+    for_each_pretoken(pretokens, [&](uint64_t first, uint64_t size, uint64_t count) {
+      uint64_t &start = slots_of(count);
+      for (uint64_t i = 0; i < size; i++)
+        ids_[start++] = id_of(first + i);
+      start++; // the separator is already 0 in fresh memory
     });
     index_runs();
   }
@@ -92,13 +138,6 @@ public:
   uint64_t pretoken_start(uint64_t place) const {
     while (ids_[place - 1] != separator)
       place--;
-    return place;
-  }
-
-  // Return the offset of the separator after it. May be called at any time.
-  uint64_t pretoken_stop(uint64_t place) const {
-    while (ids_[place] != separator)
-      place++;
     return place;
   }
 

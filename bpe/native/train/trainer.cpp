@@ -1,11 +1,25 @@
-// A merge reads the list of the pair, replaces each occurrence that is still there, and sums what its left
-// and right neighbours gain and lose in arrays indexed by neighbour. It then does one table operation per
-// distinct neighbour and writes the lists of the new pairs. The cost is proportional to the occurrences and
-// distinct neighbours, not to the corpus.
+// The merge loop:
+//
+//   list the most frequent pairs and the offsets of each
+//   while entries are wanted:
+//     pair = the pair with the highest count; if none is listed: compact the slots, list the next pairs
+//     for each offset of the pair that still holds it:
+//       replace the two IDs by the merged one
+//       sum up the count per left and per right neighbour
+//     for each neighbour: subtract its pair with a part, add its pair with the merged entry
+//     for each replaced offset: append it to the lists of the two new pairs
+//
+// Beyond that:
+// 1. Sums are arrays indexed by the neighbour's ID, cleared with the list of touched IDs, so an occurrence
+// costs
+//    no search. The cost of a merge is proportional to its occurrences, not to the corpus.
+// 2. Lists may hold offsets that other merges have changed; the slots show that (merge_slots.hpp).
+// 3. Only pairs that can come up soon are listed, and rare ones are not even counted (pair_index.hpp).
+// 4. IDs have 16 bits and offsets 32 where they fit.
+// 5. Threads share the passes over all slots. The merges themselves, one after the other, are too short.
 #include "train/trainer.hpp"
 
 #include "train/entry_table.hpp"
-#include "train/merge_part.hpp"
 #include "train/merge_slots.hpp"
 #include "train/pair_index.hpp"
 
@@ -16,9 +30,7 @@
 namespace bpe {
 namespace {
 
-// For fewer offsets, one thread is faster than waking the others.
-constexpr uint64_t places_for_threads = 1 << 14;
-constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below this, no list is long enough
+constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below this, no pass is long enough
 constexpr unsigned most_threads = 64;             // each takes some megabytes
 
 // The number of tracked pairs: several times the number of remaining merges, so that pairs are hardly ever
@@ -43,23 +55,42 @@ private:
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
 };
 
+// Sums over the entries on one side of the merged pair; index: the neighbour's ID.
+template <class Id, class Place> struct NeighbourSums {
+  struct Neighbour {
+    uint64_t count = 0; // of the new pair with it
+    uint64_t next = 0;  // where the next offset of that pair is written, or no_list
+    Place places = 0;
+  };
+  std::vector<Neighbour> neighbours;
+  std::vector<Id> touched;
+  void add(Id id, uint64_t count) {
+    Neighbour &neighbour = neighbours[id];
+    if (neighbour.places++ == 0)
+      touched.push_back(id);
+    neighbour.count += count;
+  }
+  void clear() {
+    for (Id id : touched)
+      neighbours[id] = {};
+    touched.clear();
+  }
+};
+
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(SlotPlan &plan, const PretokenView &pretokens, const TrainingOptions &options,
+  Trainer(const PretokenView &pretokens, uint64_t slots, const TrainingOptions &options,
           const TrainingProgress &progress, ThreadTeam &team)
-      : options_(options), slots_(first_slots(plan, pretokens, options, team)),
-        entries_(options_,
-                 sizeof(Place) + sizeof(Merge) + 2 * team.size() * sizeof(typename Side::Neighbour)),
-        index_(plan.slots(), pretokens.ids == nullptr, std::max<uint64_t>(1, options.min_frequency),
+      : options_(options), slots_(first_slots(pretokens, slots, options)),
+        entries_(options_, sizeof(Place) + sizeof(Merge) + 2 * sizeof(typename Side::Neighbour)),
+        index_(slots, pretokens.ids == nullptr, std::max<uint64_t>(1, options.min_frequency),
                options.max_tracked_pairs ? options.max_tracked_pairs
                                          : max_tracked_pairs_for(options.new_entries),
                options_.limit),
-        ticker_(progress), team_(team), parts_(team.size()) {
+        ticker_(progress), team_(team) {
     lengths_.assign(entries_.size(), 1);
-    for (Part &part : parts_) {
-      part.left.neighbours.resize(entries_.size());
-      part.right.neighbours.resize(entries_.size());
-    }
+    left_.neighbours.resize(entries_.size());
+    right_.neighbours.resize(entries_.size());
   }
 
   std::vector<Merge> run() {
@@ -93,19 +124,24 @@ private:
   using Index = PairIndex<Id, Place>;
   using Keys = PairKey<Id>;
   using Waiting = typename Index::Waiting;
-  using Part = MergePart<Id, Place>;
   using Side = NeighbourSums<Id, Place>;
+  struct Occurrence {
+    Id left, right; // the neighbours at the time of replacement
+    Place place;
+  };
   static constexpr uint64_t no_list = Index::no_list;
+  // How far ahead in a list slots are prefetched: about 40 cache misses in flight or complete.
+  static constexpr size_t prefetch_places = 40;
 
-  static MergeSlots<Id, Place> first_slots(SlotPlan &plan, const PretokenView &pretokens,
-                                           const TrainingOptions &options, ThreadTeam &team) {
+  static MergeSlots<Id, Place> first_slots(const PretokenView &pretokens, uint64_t slots,
+                                           const TrainingOptions &options) {
     if (pretokens.ids)
-      return {plan, [&](uint64_t at) { return static_cast<Id>(pretokens.ids[at] + 1); }, team};
+      return {pretokens, slots, [&](uint64_t at) { return static_cast<Id>(pretokens.ids[at] + 1); }};
     std::array<Id, 256> id_of_byte{}; // 0 for bytes that no pretoken contains
     for (size_t i = 0; i < options.first_entries.size(); i++)
       if (const std::string &entry = options.first_entries[i]; entry.size() == 1)
         id_of_byte[static_cast<uint8_t>(entry[0])] = static_cast<Id>(i + 1);
-    return {plan, [&](uint64_t at) { return id_of_byte[pretokens.bytes[at]]; }, team};
+    return {pretokens, slots, [&](uint64_t at) { return id_of_byte[pretokens.bytes[at]]; }};
   }
 
   // The order of the queue: by count, then by the tie rule.
@@ -118,90 +154,79 @@ private:
   }
 
   void merge(const Waiting &pair) {
-    Id a = Keys::left(pair.key), b = Keys::right(pair.key);
+    const Id a = Keys::left(pair.key), b = Keys::right(pair.key);
     merges_.push_back({a - 1u, b - 1u, pair.count});
     const Id merged = entries_.add(a, b);
     lengths_.push_back(lengths_[a] + lengths_[b]);
-    for (Part &part : parts_) {
-      part.left.neighbours.emplace_back();
-      part.right.neighbours.emplace_back();
-    }
-    const bool shared = team_.size() > 1 && pair.list_size >= places_for_threads;
-    const Place *list = index_.arena() + pair.list_start;
-    cuts_.clear(); // before the slots change
-    if (shared) {
-      for (unsigned thread = 0; thread <= team_.size(); thread++)
-        cuts_.push_back(cut(pair, thread));
-    } else {
-      cuts_.insert(cuts_.end(), {0, pair.list_size});
-    }
-    make_room(list);
-    if (shared) {
-      team_.run([&](unsigned thread) {
-        parts_[thread].replace(slots_, lengths_, list + cuts_[thread], list + cuts_[thread + 1], a, b,
-                               merged);
-      });
-      for (size_t thread = 1; thread < parts_.size(); thread++) {
-        parts_[0].left.include(parts_[thread].left);
-        parts_[0].right.include(parts_[thread].right);
-        parts_[0].after_merged += parts_[thread].after_merged;
-        parts_[0].after_merged_places += parts_[thread].after_merged_places;
-      }
-    } else {
-      parts_[0].replace(slots_, lengths_, list, list + pair.list_size, a, b, merged);
-    }
-    if (add_pairs(pair, a, b, merged)) {
-      if (shared) {
-        for (size_t thread = 1; thread < parts_.size(); thread++) {
-          parts_[thread].left.follow(parts_[0].left);
-          parts_[thread].right.follow(parts_[0].right);
-        }
-        team_.run([&](unsigned thread) { parts_[thread].write_lists(index_.arena(), lengths_); });
-      } else {
-        parts_[0].write_lists(index_.arena(), lengths_);
-      }
-    }
-    for (size_t thread = 0; thread < (shared ? parts_.size() : 1); thread++) {
-      parts_[thread].left.clear();
-      parts_[thread].right.clear();
-    }
+    left_.neighbours.emplace_back();
+    right_.neighbours.emplace_back();
+    reserve_occurrences(pair);
+    replace(pair, a, b, merged);
+    if (add_pairs(pair, a, b, merged))
+      write_lists();
+    left_.clear();
+    right_.clear();
     index_.lists_written();
   }
 
-  // Make room for the occurrences of a merge, with the maximum number of offsets for each part: occurrences
-  // of a pair share no slots. All of it is mapped, since a later merge may write the rest.
-  void make_room(const Place *list) {
-    const auto most_of = [&](size_t part) -> uint64_t {
-      const size_t start = cuts_[part], stop = cuts_[part + 1];
-      return start == stop ? 0 : std::min<uint64_t>(stop - start, (list[stop - 1] - list[start]) / 2 + 1);
-    };
-    uint64_t needed = 0;
-    for (size_t part = 0; part + 1 < cuts_.size(); part++)
-      needed += most_of(part);
-    const size_t bytes = needed * sizeof(typename Part::Occurrence), now = occurrences_.bytes();
-    if (bytes > now) {
-      const size_t grown = std::max(bytes, now + now / 8);
-      options_.limit.expect(grown - now);
-      occurrences_.resize(grown);
-      occurrences_.map(now, grown);
-    }
-    auto *room = static_cast<typename Part::Occurrence *>(occurrences_.data());
-    for (size_t part = 0; part + 1 < cuts_.size(); part++) {
-      parts_[part].occurrences = room;
-      room += most_of(part);
-    }
+  // Reserve memory for the occurrences of a pair, which share no slots. All of it is mapped, since a later
+  // merge may write the rest.
+  void reserve_occurrences(const Waiting &pair) {
+    const Place *list = index_.arena() + pair.list_start;
+    const uint64_t size = pair.list_size;
+    const uint64_t most = size == 0 ? 0 : std::min<uint64_t>(size, (list[size - 1] - list[0]) / 2 + 1);
+    const size_t bytes = most * sizeof(Occurrence), now = occurrences_.bytes();
+    if (bytes <= now)
+      return;
+    const size_t grown = std::max(bytes, now + now / 8);
+    options_.limit.expect(grown - now);
+    occurrences_.resize(grown);
+    occurrences_.map(now, grown);
   }
 
-  // Return where the part of a thread starts in the list: at the first offset of a pretoken, so that no two
-  // threads read the same slots.
-  size_t cut(const Waiting &pair, unsigned thread) const {
-    const Place *list = index_.arena() + pair.list_start;
-    size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
-    if (at == 0 || at == pair.list_size)
-      return at;
-    // Find its end only once: a pretoken may have megabytes and contain all offsets.
-    const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
-    return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
+  // Replace the pair at the offsets that still hold it, and sum up the neighbours.
+  void replace(const Waiting &pair, Id a, Id b, Id merged) {
+    const Place *const list = index_.arena() + pair.list_start;
+    Id *const ids = slots_.ids();
+    const size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = pair.list_size;
+    auto *next = static_cast<Occurrence *>(occurrences_.data());
+    typename MergeSlots<Id, Place>::Counts counts(slots_);
+    after_merged_ = {};
+    for (size_t i = 0; i < size; i++) {
+      if (i + prefetch_places < size)
+        __builtin_prefetch(ids + list[i + prefetch_places], 1);
+      const Place at = list[i];
+      if (ids[at] != a || ids[at + a_slots] != b)
+        continue; // stale
+      const uint64_t count = counts.at(at);
+      const Id before = ids[at - 1], after = ids[at + merged_slots];
+      ids[at + a_slots] = MergeSlots<Id, Place>::dead;
+      ids[at] = ids[at + merged_slots - 1] = merged;
+      left_.add(before, count);
+      right_.add(after, count);
+      if (before == merged) {
+        after_merged_.count += count;
+        after_merged_.places++;
+      }
+      *next++ = {before, after, at};
+    }
+    occurrence_count_ = static_cast<size_t>(next - static_cast<Occurrence *>(occurrences_.data()));
+  }
+
+  // Write the lists of the new pairs. The list of the merged pair has been read, so its memory may be
+  // overwritten.
+  void write_lists() {
+    Place *const arena = index_.arena();
+    const auto *occurrences = static_cast<const Occurrence *>(occurrences_.data());
+    for (size_t i = 0; i < occurrence_count_; i++) {
+      const Occurrence &occurrence = occurrences[i];
+      uint64_t &left_next = left_.neighbours[occurrence.left].next;
+      if (left_next != no_list)
+        arena[left_next++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
+      uint64_t &right_next = right_.neighbours[occurrence.right].next;
+      if (right_next != no_list)
+        arena[right_next++] = occurrence.place;
+    }
   }
 
   // Subtract the counts of the replaced pairs and add the new pairs. Returns true if any of them has a list
@@ -211,12 +236,11 @@ private:
   // its left neighbour is the merged entry. So (merged, a) was counted once too often for each such offset,
   // and the pair (b, a) between the two was already subtracted as a right neighbour.
   bool add_pairs(const Waiting &pair, Id a, Id b, Id merged) {
-    Side &left_side = parts_[0].left, &right_side = parts_[0].right;
-    for (Id left : left_side.touched) {
+    for (Id left : left_.touched) {
       index_.prefetch(Keys::of(left, a));
       index_.prefetch(Keys::of(left, merged));
     }
-    for (Id right : right_side.touched) {
+    for (Id right : right_.touched) {
       index_.prefetch(Keys::of(b, right));
       index_.prefetch(Keys::of(merged, right));
     }
@@ -228,8 +252,8 @@ private:
             index_.add(Keys::of(left, right), count, places, neighbour.places, room, room_stop, less());
       any |= neighbour.next != no_list;
     };
-    for (Id left : left_side.touched) {
-      auto &neighbour = left_side.neighbours[left];
+    for (Id left : left_.touched) {
+      auto &neighbour = left_.neighbours[left];
       neighbour.next = no_list;
       if (left == MergeSlots<Id, Place>::separator)
         continue;
@@ -237,15 +261,15 @@ private:
         index_.subtract(Keys::of(left, a), neighbour.count, neighbour.places);
       add(left, merged, neighbour, neighbour.count, neighbour.places);
     }
-    for (Id right : right_side.touched) {
-      auto &neighbour = right_side.neighbours[right];
+    for (Id right : right_.touched) {
+      auto &neighbour = right_.neighbours[right];
       neighbour.next = no_list;
       if (right == MergeSlots<Id, Place>::separator)
         continue;
       index_.subtract(Keys::of(b, right), neighbour.count, neighbour.places);
       const bool taken = right == a; // some of these occurrences were replaced
-      add(merged, right, neighbour, neighbour.count - (taken ? parts_[0].after_merged : 0),
-          neighbour.places - (taken ? parts_[0].after_merged_places : 0));
+      add(merged, right, neighbour, neighbour.count - (taken ? after_merged_.count : 0),
+          neighbour.places - (taken ? after_merged_.places : 0));
     }
     return any;
   }
@@ -258,9 +282,12 @@ private:
   std::vector<Place> lengths_; // number of slots per ID since the last compact()
   std::vector<Merge> merges_;
   ThreadTeam &team_;
-  std::vector<size_t> cuts_;                            // of the list of a merge, one part per thread
-  PageMemory occurrences_{0, PageMemory::Pages::small}; // of a merge
-  std::vector<Part> parts_; // one per thread; a merge with few offsets uses only the first
+  // Of the current merge: its occurrences, its neighbours, and the occurrences that directly follow another
+  // one ("abab"), see add_pairs.
+  PageMemory occurrences_{0, PageMemory::Pages::small};
+  size_t occurrence_count_ = 0;
+  Side left_, right_;
+  typename Side::Neighbour after_merged_;
 };
 
 } // namespace
@@ -269,8 +296,7 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
                                 const TrainingProgress &progress) {
   const uint64_t symbols = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
   ThreadTeam team(symbols < symbols_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
-  SlotPlan plan(pretokens, team);
-  uint64_t slots = plan.slots();
+  const uint64_t slots = slots_for(pretokens);
   const uint64_t first_entries = options.first_entries.size();
   if (options.new_entries > (uint64_t{1} << 31) - first_entries)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
@@ -280,8 +306,8 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   uint64_t ids = 1 + first_entries + std::min(options.new_entries, slots);
   const auto train = [&]<class Id, class Place>(Id, Place) {
     // IDs, and the run in which each block of slots starts.
-    options.limit.expect(slots * sizeof(Id) + slots / 16 + (uint64_t{team.size()} << 20));
-    return Trainer<Id, Place>(plan, pretokens, options, progress, team).run();
+    options.limit.expect(slots * sizeof(Id) + slots / 16 + (uint64_t{1} << 20));
+    return Trainer<Id, Place>(pretokens, slots, options, progress, team).run();
   };
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
     return train(uint32_t{}, uint64_t{});

@@ -44,8 +44,8 @@ enum class TieBreak : uint8_t { lexicographic, huggingface };
 
 // Pretoken i is the symbols [i == 0 ? 0 : ends[i - 1], ends[i]) and occurs counts[i] times; 0 counts as
 // absent. Symbols are bytes or, if `ids` is not null, IDs of the initial entries. Duplicate pretokens are
-// allowed. Sorted pretokens are fastest (slot_plan.hpp). ends must ascend. The caller keeps the arrays alive
-// and unchanged.
+// allowed. Sorted pretokens are fastest (merge_slots.hpp). ends must ascend. The caller keeps the arrays
+// alive and unchanged.
 struct PretokenView {
   const uint8_t *bytes;
   const uint32_t *ids;
