@@ -6,7 +6,6 @@ import json
 import pickle
 import random
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +110,8 @@ def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: dict[str, Any] |
         if pair is None:
             continue
         ours, theirs = pair
+        assert ours.added_tokens == pickle.loads(pickle.dumps(ours)).added_tokens == tuple(tokens)
+        assert ours.non_special_added_tokens == {token.text for token in tokens if not token.special}
         for _ in range(12):
             text = random_text(rng, tokens)
             expected = theirs_of(theirs, text)
@@ -122,30 +123,6 @@ def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: dict[str, Any] |
             assert list(ours.encode_iterable([text[:3], text[3:]])) == expected
             assert ours.encode_documents(text.encode(), "\ue000")[0].tolist() == expected
     assert compared > 800
-
-
-def test_written_files_read_back_equal(listed: Any, tmp_path: Any) -> None:
-    rng = random.Random(6)
-    tokenizer = listed(special_tokens=[])
-    for _ in range(30):
-        tokens = random_tokens(rng, tokenizer.vocab_size)
-        pair = both(document_of(tokenizer, tokens, None))
-        if pair is None:
-            continue
-        ours, theirs = pair
-        assert ours.added_tokens == tuple(tokens)
-        try:
-            ours.save(tmp_path / "t.json")
-        except BadTokenizer:  # a token with the text of another entry
-            continue
-        again = Tokenizer.load(tmp_path / "t.json")
-        assert again == ours
-        assert again.added_tokens == ours.added_tokens
-        assert pickle.loads(pickle.dumps(ours)).added_tokens == ours.added_tokens
-        saved = tokenizers.Tokenizer.from_file(str(tmp_path / "t.json"))
-        for _ in range(5):
-            text = random_text(rng, tokens)
-            assert theirs_of(saved, text) == theirs_of(theirs, text)
 
 
 @pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {}], ids=str)
@@ -166,32 +143,6 @@ def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], list
         assert np.array_equal(alone.tokens, ours.encode_documents(text, "\ue000", threads=2).tokens)
 
 
-def test_some_of_the_tokens(listed: Any) -> None:
-    """Tokens left out of allowed_special are encoded as ordinary text."""
-    tokenizer = listed(special_tokens=[])
-    first = tokenizer.vocab_size
-    tokens = [
-        AddedToken("<s>", first, lstrip=True),
-        AddedToken("<s>>", first + 1),
-        AddedToken("M", first + 2, single_word=True, normalized=True),
-    ]
-    ours = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, tokens)
-    assert ours.encode(" <s>> M") == [*ours.encode(" ", ()), first + 1, *ours.encode(" ", ()), first + 2]
-    assert ours.encode(" <s>> M", {"<s>"}) == [first, *ours.encode("> M", ())]
-    assert ours.encode("aM M", ["M"]) == [*ours.encode("aM ", ()), first + 2]
-    for allowed in ((), {"<s>"}, ["M", "<s>"], "all"):
-        for text in (" <s>> M", "M<s>", "x"):
-            ids = ours.encode(text, allowed)
-            assert ours.encode_batch([text], allowed_special=allowed)[0].tolist() == ids
-            assert ours.encode_documents(text.encode(), allowed_special=allowed)[0].tolist() == ids
-            assert list(ours.encode_iterable(text, allowed)) == ids
-    assert ours.special_tokens == {"<s>": first, "<s>>": first + 1, "M": first + 2}
-    assert ours.non_special_added_tokens == frozenset()
-    plain = [replace(token, special=token.text != "M") for token in tokens]
-    named = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, plain)
-    assert named.non_special_added_tokens == {"M"}
-
-
 def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:
     """Check code points next to a single_word token and next to one that strips."""
     tokenizer = listed(special_tokens=[])
@@ -210,53 +161,6 @@ def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:
     theirs = pair[1].encode_batch_fast(texts, add_special_tokens=False)
     for text, ours, their in zip(texts, pair[0].encode_batch(texts), theirs, strict=True):
         assert ours.tolist() == their.ids, hex(ord(text[3]))
-
-
-def test_tokens_that_are_entries_and_parts_of_merges(listed: Any) -> None:
-    """An added token may be an entry made by merges; text without the token still needs that entry."""
-    tokenizer = listed(special_tokens=[])
-    made = next(left + right for left, right in tokenizer.merges if (left + right).isalpha()).decode()
-    id_ = tokenizer.token_to_id(made.encode())
-    tokens = [AddedToken(made, id_, special=False, single_word=True), AddedToken("<s>", tokenizer.vocab_size)]
-    pair = both(document_of(tokenizer, tokens, None))
-    assert pair is not None
-    for text in (made, f"{made}{made} {made}", f"x{made} <s>{made}", "<s>"):
-        assert pair[0].encode(text) == theirs_of(pair[1], text)
-    assert id_ in pair[0].ordinary_entries
-    assert pair[0].decode(pair[0].encode(f"x{made} {made}")) == f"x{made} {made}"
-
-
-def test_ids_with_gaps(listed: Any) -> None:
-    """New tokens are numbered from len(model.vocab), whatever the IDs of its entries."""
-    tokenizer = listed(special_tokens=[])
-    size = tokenizer.vocab_size
-    root = document_of(tokenizer, [AddedToken("<x>", size + 7), AddedToken("<y>", size + 1)], None)
-    root["model"]["vocab"]["<x>"] = size + 7
-    pair = both(root)
-    assert pair is not None
-    assert pair[0].encode("a<y><x>") == theirs_of(pair[1], "a<y><x>")
-    assert pair[0].special_tokens == {"<y>": size + 1, "<x>": size + 7}
-    root["model"]["vocab"]["<z>"] = size + 1
-    root["added_tokens"].append(dict(root["added_tokens"][0], content="<z>", id=size + 1))
-    with pytest.raises(BadTokenizer, match=r"added_tokens\[1\].id"):
-        huggingface.read(json.dumps(root).encode())
-
-
-@pytest.mark.parametrize("normalized", [False, True])
-def test_a_token_in_whitespace_that_another_took_is_found_at_the_end_of_the_text(
-    normalized: bool, listed: Any
-) -> None:
-    tokenizer = listed(special_tokens=[])
-    first = tokenizer.vocab_size
-    tokens = [
-        AddedToken("<m>", first, rstrip=True, normalized=normalized),
-        AddedToken("\u2003", first + 1, normalized=normalized),
-    ]
-    pair = both(document_of(tokenizer, tokens, None))
-    assert pair is not None
-    ours, theirs = pair
-    for text in ("<m>\u2003", "a<m> \u2003", "<m>\u2003 b"):
-        assert ours.encode(text) == theirs_of(theirs, text), text
 
 
 @pytest.mark.parametrize("kind", ["NFC", "Lowercase"])

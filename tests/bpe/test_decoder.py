@@ -2,68 +2,70 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import numpy as np
 import pytest
-from pretoken_ends import automaton_of
 
-from bpe import Tokenizer, _core
+from bpe import Tokenizer
+from bpe.errors import BadArgument
+from bpe.ragged import Ragged
 
 BYTES = {id_: bytes([id_]) for id_ in range(256)}
-
-
-def encoder(entries: dict[int, bytes], special_tokens: dict[bytes, int] | None = None) -> _core.TokenizerCore:
-    return _core.EntryFile.from_entries(entries, []).encoder(
-        special_tokens or {}, automaton_of("gpt2"), False
-    )
-
-
-def test_round_trip_with_special_tokens() -> None:
-    enc = encoder(BYTES | {300: b"never reached"}, {b"<s>": 256})
-    text = "naïve <s>\x00 漢字 <s>"
-    ids = enc.encode(text)
-    assert ids.count(256) == 2
-    assert enc.decode(ids) == text.encode()
-    assert enc.decode([300, 256]) == b"never reached<s>"
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"])
-def test_arrays_of_every_integer_type(dtype: str) -> None:
-    assert encoder(BYTES).decode(np.arange(97, 107).astype(dtype)) == b"abcdefghij"
-    assert encoder(BYTES).decode(np.arange(97, 107).astype(dtype)[::3]) == b"adgj"
-
-
-def test_other_sequences() -> None:
-    enc = encoder(BYTES)
-    assert enc.decode([]) == b""
-    assert enc.decode((97, 98)) == b"ab"
-    assert enc.decode(list(np.array([97, 98], np.uint16))) == b"ab"
-    assert enc.decode(np.array([], np.uint32)) == b""
+INTEGERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 
 
 @pytest.mark.parametrize("largest", [1000, 2**31 - 1], ids=["dense", "sparse"])
-def test_dense_and_sparse_ids(largest: int) -> None:
-    enc = encoder(BYTES | {largest: b"last"}, {b"<s>": largest - 1})
-    assert enc.decode([largest, 0, largest - 1]) == b"last\x00<s>"
-    assert enc.encode("<s>") == [largest - 1]
-    with pytest.raises(ValueError, match=rf"ids\[2\].*{largest - 2}"):
-        enc.decode([97, 97, largest - 2])
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 2047, 2048, 2049])
+def test_sequences_of_every_kind_and_size(size: int, largest: int) -> None:
+    tokenizer = Tokenizer(BYTES | {largest: "a long entry, 中文".encode()}, [], {"<s>": largest - 1})
+    chosen = random.Random(size).choices(list(tokenizer.vocab.items()), k=size)
+    ids, data = [id_ for id_, _ in chosen], b"".join(entry for _, entry in chosen)
+    for each in (ids, tuple(ids), iter(ids), np.array(ids, np.uint32), np.array(ids * 2, np.int64)[:size]):
+        assert tokenizer.decode_bytes(each) == data
+    text = data.decode(errors="replace")
+    assert tokenizer.decode(ids) == text
+    ragged = Ragged.from_rows([np.array(ids, np.uint32), np.array([97], np.uint32)])
+    for rows in (ragged, ragged.tolist(), (row for row in ragged)):
+        assert tokenizer.decode_batch(rows) == [text, "a"]
 
 
-@pytest.mark.parametrize("bad", [-1, 256, 2**31, 2**40, 2**63, -(2**63) - 1])
-def test_the_first_unknown_id_is_named(bad: int) -> None:
-    with pytest.raises(ValueError, match=rf"ids\[1\].*{bad}"):
-        encoder(BYTES).decode([97, bad, 9999])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_arrays_of_every_integer_type(dtype: str) -> None:
+    tokenizer = Tokenizer(BYTES, [])
+    assert tokenizer.decode(np.arange(97, 107).astype(dtype)) == "abcdefghij"
+    assert tokenizer.decode(np.arange(97, 107).astype(dtype)[::3]) == "adgj"
+    assert tokenizer.decode(list(np.arange(97, 100).astype(dtype))) == "abc"
+
+
+@pytest.mark.parametrize("bad", [-1, 999, 2**31, 2**32 + 97, 2**63, -(2**63) - 1])
+@pytest.mark.parametrize("entries", [BYTES, BYTES | {2**31 - 1: b"last"}], ids=["dense", "sparse"])
+def test_the_first_unknown_id_is_named(entries: dict[int, bytes], bad: int) -> None:
+    tokenizer = Tokenizer(entries, [])
+    for call in (tokenizer.decode, tokenizer.decode_bytes, lambda ids: tokenizer.decode_batch([ids])):
+        with pytest.raises(BadArgument, match=rf"ids\[1\].*{bad}"):
+            call([97, bad, 9999])
+
+
+def test_the_row_of_an_unknown_id_is_named() -> None:
+    rows = Ragged.from_rows([np.array([1], np.uint32), np.array([999_999], np.uint32)])
+    with pytest.raises(BadArgument, match=r"row 1.*ids\[0\]"):
+        Tokenizer(BYTES, []).decode_batch(rows)
 
 
 @pytest.mark.parametrize("ids", [["a"], 3, [1.5], np.array([1.5]), np.zeros((2, 2), np.uint32)])
-def test_other_types_than_id_sequences_are_type_errors(ids: object) -> None:
-    with pytest.raises(TypeError):
-        encoder(BYTES).decode(ids)  # type: ignore[arg-type]
+def test_other_types_than_id_sequences_are_refused(ids: Any) -> None:
+    with pytest.raises((BadArgument, TypeError)):
+        Tokenizer(BYTES, []).decode(ids)
 
 
-def test_an_id_has_one_meaning() -> None:
-    with pytest.raises(ValueError, match="id 256 is both"):
-        encoder(BYTES, {b"<s>": 256, b"<t>": 256})
+def test_parts_of_characters() -> None:
+    tokenizer = Tokenizer(BYTES, [])
+    assert tokenizer.decode([0xF0, 0x9F]) == "\ufffd"
+    for call in (tokenizer.decode, lambda ids, errors: tokenizer.decode_batch([ids], errors)):
+        with pytest.raises(UnicodeDecodeError):
+            call([0xF0], errors="strict")
 
 
 def test_an_empty_entry_repeated_at_the_end_was_written_past_the_buffer() -> None:

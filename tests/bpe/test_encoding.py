@@ -1,249 +1,405 @@
-"""IDs equal tiktoken's, Hugging Face's and the reference's, for every pattern and merge rule."""
+"""IDs equal the reference for every vocabulary, rule, SIMD variant, cache and entry point, and errors name their place.
+
+`test_matrix` compares whole tokenizers with other libraries. These tests draw vocabularies that no training makes.
+"""
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
-from splits import split
+from chinese_texts import LETTERS, WORDS, text_of
+from hypothesis import given
+from hypothesis import strategies as st
+from pretoken_ends import automaton_of, pretoken_ends
+from small_encoder import BYTES, ENTRIES, MERGES, RULES, SENTENCES, SEPARATOR, core
+from strategies import examples
 
-from bpe import reference
+from bpe import _core, train
 from bpe.errors import BadArgument, InvalidText
-from bpe.pretokenizer import Pretokenizer
+from bpe.patterns import PATTERNS
+from bpe.reference import encode, encode_pretoken
 from bpe.tokenizer import Tokenizer
-from tokenmill.inputs import _core
+from tokenmill.inputs._core import validate_utf8
 
 LOOKAHEAD = r"\d{1,3}(?=(?:\d{3})*\b)|\d|\D+"  # the core cuts it by a scan in both directions
-CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
+SPECIAL = {"<|x|>": 0, "<|x|>y": 1, "EOT": 2}  # numbers after the last entry
+Entries = dict[int, bytes]
+Merges = list[tuple[bytes, bytes]]
 
 
-GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
+@cache
+def sentences() -> tuple[Entries, Merges]:
+    """Return a trained vocabulary with some entries that no merge reaches."""
+    return dict(enumerate(ENTRIES.values())), MERGES
 
 
-def texts_of(nasty_texts, random_texts, count=150):
-    return [*nasty_texts.values(), *random_texts(seed=1, count=count, size=40)]
+@cache
+def parts_of_characters() -> tuple[Entries, Merges]:
+    """Return entries that start and end within three-byte characters, and some with two of them."""
+    rng = random.Random(1)
+    text = "".join(rng.choices("中文字符あいう한국어ไทย€", k=400)).encode()
+    starts = [rng.randrange(len(text) - 8) for _ in range(150)]
+    entries = [*BYTES, *(text[start : start + rng.randint(2, 7)] for start in starts), "中".encode()]
+    return dict(enumerate(dict.fromkeys(entries))), []
 
 
-# -- equal to the other libraries --------------------------------------------------------------------------------
+@cache
+def chinese() -> tuple[Entries, Merges]:
+    """Return entries trained on such text, with merges of characters with parts of others, and unreachable entries."""
+    merges = list(train([text_of(random.Random(1), 9000).encode()], 256 + 500).merges)
+    entries = dict.fromkeys([*BYTES, *(left + right for left, right in merges)])
+    pairs = [*zip(WORDS, LETTERS[4:], strict=False), ("。", "天"), ("人", "，"), ("，", "天"), ("。", "\n")]
+    for left, right in ((left.encode(), right.encode()) for left, right in pairs):
+        for one, two in [
+            *((left, right[:1]), (left + right[:1], right[1:]), (left[2:], right[:1])),
+            *((left[2:] + right[:1], right[1:]), (left[1:], right)),
+        ]:
+            if one in entries and two in entries and one + two not in entries:
+                merges.append((one, two))
+                entries[one + two] = None
+    unreachable = [a + b for a in LETTERS + "，。" for b in LETTERS[:6] + "，"] + [
+        *LETTERS,
+        "龍鳳麟",
+        "…。",
+        "雪山",
+    ]
+    return dict(
+        enumerate([*entries, *(dict.fromkeys(map(str.encode, unreachable)).keys() - entries)])
+    ), merges
 
 
-def test_rank_file_equals_tiktoken(pattern, ranked, tiktoken_of, nasty_texts, random_texts):
-    ours, theirs = ranked(pattern), tiktoken_of(ranked(pattern))
-    for text in texts_of(nasty_texts, random_texts):
-        ids = ours.encode(text)
-        assert ids == theirs.encode(text, allowed_special="all"), repr(text)
-        assert ours.encode(text, allowed_special=()) == theirs.encode_ordinary(text), repr(text)
-        assert ours.decode_bytes(ids) == text.encode()
+VOCABULARIES = {made.__name__: made for made in (sentences, parts_of_characters, chinese)}
 
 
-@pytest.mark.parametrize("ignore_merges", [False, True], ids=["merges", "ignore_merges"])
-def test_listed_merges_equal_hugging_face(
-    pattern, ignore_merges, trained, huggingface_of, nasty_texts, random_texts
-):
-    entries, merges = trained(pattern)
-    # Entries that no merge reaches: only ignore_merges may emit them.
-    entries |= {900: b"xyzzy", 901: b" lazy dogs", 902: b"9876543", 903: "Größer".encode()}
-    ours = Tokenizer(entries, merges, ["<|endoftext|>"], pattern, ignore_merges=ignore_merges)
-    theirs = huggingface_of(ours)
-    for text in [*texts_of(nasty_texts, random_texts), "xyzzy lazy dogs 9876543Größer", "xyzzy"]:
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
+@contextmanager
+def simd_variant(name: str) -> Iterator[None]:
+    _core.set_simd_variant(name)
+    try:
+        yield
+    finally:
+        _core.set_simd_variant(_core.simd_variants()[0])
 
 
-def test_rank_file_written_as_json_equals_hugging_face(
-    pattern, ranked, huggingface_of, nasty_texts, random_texts
-):
-    ours = ranked(pattern)
-    theirs = huggingface_of(ours)
-    for text in texts_of(nasty_texts, random_texts):
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
+def texts() -> st.SearchStrategy[str]:
+    """Sentences and parts of them, Chinese, new words, runs, and special tokens."""
+    sentence = st.sampled_from(SENTENCES)
+    return st.lists(
+        st.one_of(
+            sentence,
+            st.builds(lambda text, size: text[:size], sentence, st.integers(0, 70)),
+            st.builds(
+                lambda seed, size: text_of(random.Random(seed), size), st.integers(0, 99), st.integers(1, 60)
+            ),
+            st.text("abcdefgh", min_size=1, max_size=60).map(" ".__add__),
+            st.builds(str.__mul__, st.sampled_from([*"a中龍，é -=", "\n", "字と"]), st.integers(1, 90)),
+            st.sampled_from([*SPECIAL, " ", "\n", "\0"]),
+        ),
+        max_size=8,
+    ).map("".join)
 
 
-def test_the_core_equals_the_reference(pattern, trained, nasty_texts, random_texts):
-    entries, merges = trained(pattern)
-    special_tokens = {"<|endoftext|>": 1000}
-    for merge_list in (merges, None):
-        ours = Tokenizer(entries, merge_list, special_tokens, pattern)
-        for text in texts_of(nasty_texts, random_texts, count=40):
-            expected = reference.encode(text, ours.vocab, merge_list, special_tokens, pattern)
-            assert ours.encode(text) == expected, repr(text)
+def rows_of(tokens: Any, offsets: Any) -> list[list[int]]:
+    return [tokens[start:stop].tolist() for start, stop in itertools.pairwise(offsets.tolist())]
 
 
-def test_custom_pattern_equals_tiktoken(ranked, tiktoken_of, nasty_texts, random_texts):
-    ours, theirs = ranked(CUSTOM), tiktoken_of(ranked(CUSTOM))
-    for text in texts_of(nasty_texts, random_texts):
-        assert ours.encode(text) == theirs.encode(text, allowed_special="all"), repr(text)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", VOCABULARIES)
+@examples(1)
+@given(data=st.data())
+def test_every_entry_point_equals_the_reference(name: str, rule: str, data: st.DataObject) -> None:
+    entries, merges = VOCABULARIES[name]()
+    # Slots of the cache hold IDs below 2^18, and the table of characters those below 2^21.
+    first_id = data.draw(st.sampled_from([0, (1 << 18) - 300, (1 << 21) - 300, 1 << 21, (1 << 31) - 5000]))
+    pattern = data.draw(st.sampled_from(sorted(PATTERNS)))
+    documents = data.draw(st.lists(texts(), max_size=9))
+    entries = {first_id + id_: entry for id_, entry in entries.items()}
+    special = {text: first_id + len(entries) + number for text, number in SPECIAL.items()}
+    listed = None if rule == "ranks" else merges
+    want = [encode(text, entries, listed, special, pattern, rule != "merges") for text in documents]
+    buffer = SEPARATOR.join(map(str.encode, documents))
+    offsets = np.cumsum([0, *(len(text.encode()) for text in documents)], dtype=np.uint64)
+    file = _core.EntryFile.from_entries(entries, listed)
+    tokens = {text.encode(): id_ for text, id_ in special.items()}
+    for variant in _core.simd_variants():
+        with simd_variant(variant):
+            encoder = file.encoder(
+                tokens,
+                automaton_of(pattern),
+                rule != "merges",
+                cache_bytes=data.draw(st.sampled_from([0, 1000, 70_000, 256 << 20])),
+            )
+            assert [encoder.encode(text) for text in documents] == want
+            assert rows_of(*encoder.encode_batch(documents, 2)) == want
+            assert rows_of(*encoder.encode_ragged("".join(documents).encode(), offsets, 2)) == want
+            for out in (None, np.empty(encoder.out_tokens(len(buffer)), np.uint32)):
+                assert rows_of(*encoder.encode_documents(buffer, SEPARATOR, 1, out=out)) == (want or [[]])
 
 
-def test_custom_pattern_equals_hugging_face(listed, huggingface_of, nasty_texts, random_texts):
-    for expression in (CUSTOM, GAPPY):
-        ours, theirs = listed(expression), huggingface_of(listed(expression))
-        for text in texts_of(nasty_texts, random_texts):
-            assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
+@pytest.mark.parametrize("name", VOCABULARIES)
+@examples(2)
+@given(data=st.data())
+def test_given_pretokens_may_be_any_bytes(name: str, data: st.DataObject) -> None:
+    entries, _ = VOCABULARIES[name]()
+    whole = data.draw(st.booleans())
+    words = texts().map(lambda text: text[:14].encode()) | st.sampled_from(sorted(entries.values()))
+    cut = st.builds(
+        lambda word, start, stop: word[start : len(word) - stop], words, st.integers(0, 2), st.integers(0, 2)
+    )
+    odd = st.sampled_from(
+        [b"\xe0\x80\x80\xe4\xb8\xad", b"\xe4\xe4\xb8", b"\xe4\xb8\xad\xe4\xb8", b"\xed\xa0\x80"]
+    )
+    pretokens = data.draw(st.lists(cut | odd, max_size=60))
+    ends = np.cumsum([len(each) for each in pretokens], dtype=np.uint64)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    want = [encode_pretoken(each, id_of, None, ignore_merges=whole) if each else [] for each in pretokens]
+    encoder = _core.EntryFile.from_entries(entries, None).encoder({}, None, whole)
+    assert encoder.encode_pretokens(b"".join(pretokens), ends).tolist() == [
+        id_ for ids in want for id_ in ids
+    ]
+    assert rows_of(*encoder.encode_pretoken_rows(b"".join(pretokens), ends)) == want
 
 
-# -- special tokens ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_pieces_of_any_length_between_characters(variant: str, pattern: str) -> None:
+    """A scan that starts after a walk over characters meets pieces longer than its first lookahead, than a window, and
+    than the buffer of the walk.
+    """
+    file = _core.EntryFile.from_entries(*chinese())
+    with_pattern, of_pretokens = (file.encoder({}, each, False) for each in (automaton_of(pattern), None))
+    rng = random.Random(pattern)
+    for _ in range(25):
+        text = rng.choice(
+            ["龍鳳", "天地", "龍，", "龍鳳麟書あいカー한龍鳳麟書あいカー한\n", "，，"]
+        ) * rng.choice([1, 3000])
+        while len(text) < 3000:
+            text += text_of(rng, rng.choice([1, 4, 30, 100]))
+            run = rng.choice([*LETTERS, *"，。…\u3000\u3099aé😀'7 \n"])
+            text += run * rng.choice([1, 2, 20, 60, 90, 300, 1500])
+        data = text.encode()
+        made = with_pattern.encode_documents(data, SEPARATOR, 1)[0]
+        assert np.array_equal(made, of_pretokens.encode_pretokens(data, pretoken_ends(data, pattern)))
 
 
-def test_overlapping_special_tokens_equal_hugging_face(listed, huggingface_of):
-    """The leftmost match wins, then the longest: all pairs over two letters, all texts of up to six."""
-    tokens = ["".join(letters) for size in (1, 2, 3) for letters in itertools.product("xy", repeat=size)]
-    texts = ["".join(letters) for letters in itertools.product("xya", repeat=6)]
-    generator = random.Random(2)
-    for pair in generator.sample(list(itertools.combinations(tokens, 2)), 12):
-        special_tokens = {text: 1000 + place for place, text in enumerate(pair) if len(text) > 1}
-        if not special_tokens:
-            continue
-        ours = listed(special_tokens=special_tokens)
-        theirs = huggingface_of(ours)
-        for text in generator.sample(texts, 60):
-            assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, (pair, text)
+# -- threads and memory ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_threads_share_long_documents(pattern: str) -> None:
+    """Separators and special tokens, also overlapping ones, at every offset around a cut; text that cannot be cut."""
+    names = ["<|x|>", "<|x|>y", "x a b", "b x", ". . . .", SEPARATOR.decode()]
+    special = {name.encode(): 5000 + number for number, name in enumerate(names)}
+    file = _core.EntryFile.from_entries(ENTRIES, None)
+    rng = random.Random(6)
+    parts = [*names[:-1], *SENTENCES, "a b", " ", ". .", "x", "<|", "y"]
+    long = "".join(rng.choices(SENTENCES, k=30_000))
+    cases = [
+        "".join(rng.choices(parts, k=100_000)),
+        "a b x " * 200_000,
+        ". " * 500_000,
+        long + "x" * (3 << 20) + long,
+    ]
+    for distance in range(-20, 20, 3):
+        for token in ("<|x|>y", SEPARATOR.decode()):
+            place = (1 << 18) + distance
+            cases.append("a b." * (place // 4) + "a" * (place % 4) + token + "a b." * (1 << 18))
+    encoder = file.encoder(special, automaton_of(pattern), True)
+    for text in map(str.encode, cases):
+        one, two = (encoder.encode_documents(text, SEPARATOR, threads) for threads in (1, 2))
+        assert np.array_equal(one[0], two[0])
+        assert np.array_equal(one[1], two[1])
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["<s><s>", "<s><s>>", "a<s>b", " <s> ", "<<s>", "<s", "<s>\n", "<ss>", "<s>'s", "é<s>é", "<s>é<s"],
+    "separator", [SEPARATOR, b"\n\n", b"aa"], ids=["border-free", "newlines", "overlapping"]
 )
-def test_special_tokens_cut_the_text(listed, huggingface_of, text):
-    ours = listed(special_tokens=["<s>", "<s>>", "<ss>"])
-    assert ours.encode(text) == huggingface_of(ours).encode(text, add_special_tokens=False).ids
-    assert ours.decode(ours.encode(text)) == text
+def test_pieces_of_any_thread_count_are_equal(separator: bytes) -> None:
+    """Documents from empty to longer than a piece, and runs of separators. A lent buffer is not retained."""
+    rng = random.Random(3)
+    parts = ["".join(rng.choices(SENTENCES, k=30)).encode() for _ in range(30)]
+    documents = [b"".join(rng.choices(parts, k=rng.choice([0, 1, 1, 2, 5]))) for _ in range(900)]
+    documents[500] = b"".join(rng.choices(parts, k=300))
+    text, encoder = separator.join(documents), core("ranks")
+    want = encoder.encode_documents(text, separator, 1)
+    out = np.zeros(encoder.out_tokens(len(text)), np.uint32)
+    for threads in (1, 2, 3, 8):
+        for lent in (None, out):
+            made = encoder.encode_documents(text, separator, threads, out=lent)
+            assert np.shares_memory(made[0], out) == (lent is not None)
+            assert np.array_equal(want[0], made[0])
+            assert np.array_equal(want[1], made[1])
+    out[:] = 7
+    assert np.array_equal(encoder.encode_documents(text, separator, 2)[0], want[0])
+    assert (out == 7).all()
+    for row, document in enumerate(text.split(separator)):
+        assert encoder.decode(want[0][want[1][row] : want[1][row + 1]]) == document
 
 
-def test_allowed_special(listed):
+@pytest.mark.parametrize(
+    "out", [np.zeros(2000, np.int64), np.zeros(9000, np.uint32)[::2], np.zeros(2050, np.uint32)]
+)
+def test_lent_memory_must_fit(out: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        core("ranks").encode_documents(b"abc", SEPARATOR, 1, out=out)
+
+
+def test_the_cache_is_bounded_and_grows_with_the_words() -> None:
+    rng = random.Random(6)
+    new = ["".join(rng.choices("abcdefghij", k=9)) for _ in range(200_000)]
+    used = {}
+    for name, text in {"again": " ".join(rng.choices(new[:28_000], k=600_000)), "new": " ".join(new)}.items():
+        for limit in (4 << 20, 256 << 20):
+            encoder = core("merges", cache_bytes=limit)
+            ids = encoder.encode(text)
+            assert encoder.decode(ids) == text.encode()
+            assert encoder.encode(text) == ids  # now from the cache
+            used[name, limit] = encoder.cache_bytes_used()
+    # Slots of 4 and 32 MiB, plus storage for longer ID lists.
+    assert 4 << 20 < used["again", 256 << 20] < 8 << 20
+    assert 32 << 20 < used["new", 256 << 20] < 64 << 20
+    assert 3 << 20 < used["new", 4 << 20] <= 4 << 20
+
+
+def new_words(seed: int, count: int, least: int, most: int) -> list[str]:
+    rng = random.Random(seed)
+    return ["".join(rng.choices("abcdefghijnortqu", k=rng.randint(least, most))) for _ in range(count)]
+
+
+LARGE = new_words(3, 1, 8192, 8192)[0]
+MISSES = {
+    "short, as many as are merged at once": [[word] for word in new_words(1, 129, 1, 15)],
+    "short, as many as are gathered": [[word] for word in new_words(1, 1100, 5, 15)],
+    "the same again and again": [["again and again"] * 40] * 40,
+    "long": [new_words(2, 9, 16, 80) for _ in range(16)],
+    "around the longest that are gathered": [["x" * size, "y" * size] for size in (511, 512, 513, 600)],
+    "around the longest that are kept": [
+        ["x" * size, "new", "y" * size] for size in (4094, 4095, 8192, 8193)
+    ],
+    "more empty documents than are noted": [["new"], *[[]] * 1300, ["newer"], [], ["newest"]],
+    "large hits": [[LARGE], ["fresh"], [LARGE], ["fresher", LARGE], [LARGE, LARGE]],
+    "one in many hits": [["a b c d"] * 9000, ["fresh"], ["a b c d"] * 9000, ["fresher", "a b c d"]],
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", MISSES)
+def test_new_pretokens_come_in_their_places(name: str, rule: str) -> None:
+    """New pretokens are merged many at once, later than they occur: alone at other times than with other documents."""
+    documents = [" ".join(words) for words in MISSES[name]]
+    alone, encoder = core(rule, cache_bytes=0), core(rule)
+    want = [alone.encode(document) for document in documents]
+    assert [alone.decode(ids).decode() for ids in want] == documents
+    text = SEPARATOR.join(map(str.encode, documents))
+    for _ in range(3):  # new, then from the cache
+        assert rows_of(*encoder.encode_documents(text, SEPARATOR, 1)) == want
+
+
+@pytest.mark.parametrize("cache_bytes", [60_000, 65_536, 70_000, 1 << 28])
+def test_long_pretokens_were_read_where_the_cache_had_been(cache_bytes: int) -> None:
+    """The window of misses has no room for their IDs, so the misses are merged and the cache grows or is cleared."""
+    known = ["internationalization " * 2, "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "🙂🙃👩‍👩‍👧 ", "-" * 41 + " "]
+    rng = random.Random(cache_bytes)
+    parts = []
+    for _ in range(6000):
+        parts.append(rng.choice(known) * rng.randint(1, 8))
+        if rng.random() < 0.01:
+            parts.append(" " + "".join(rng.choices("abcdefgh", k=rng.randint(20, 200))))
+        if rng.random() < 0.2:
+            parts.append(" " + "".join(rng.choices("abcdefgh", k=8)))
+    text = "".join(parts).encode()
+    want = core("ranks", cache_bytes=0).encode_documents(text, SEPARATOR, 1)[0]
+    encoder = core("ranks", cache_bytes=cache_bytes)
+    for _ in range(2):
+        assert np.array_equal(encoder.encode_documents(text, SEPARATOR, 1)[0], want)
+
+
+# -- arguments and errors ----------------------------------------------------------------------------------------
+
+
+def test_overlapping_special_tokens_equal_hugging_face(listed: Any, huggingface_of: Any) -> None:
+    """The leftmost match wins, then the longest: pairs over two letters, texts of six."""
+    names = ["".join(letters) for size in (2, 3) for letters in itertools.product("xy", repeat=size)]
+    rng = random.Random(2)
+    for pair in rng.sample(list(itertools.combinations(names, 2)), 12):
+        ours = listed(special_tokens={text: 1000 + number for number, text in enumerate(pair)})
+        theirs = huggingface_of(ours)
+        for _ in range(60):
+            text = "".join(rng.choices("xya", k=6))
+            assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, (pair, text)
+
+
+def test_allowed_special(listed: Any) -> None:
     tokenizer = listed(special_tokens=["<a>", "<ab>"])
+    text, plain = "x<a><ab>", listed(special_tokens=[])
     a, ab = tokenizer.special_tokens["<a>"], tokenizer.special_tokens["<ab>"]
-    text = "x<a><ab>"
-    assert tokenizer.encode(text)[-2:] == [a, ab]
-    assert tokenizer.encode(text, allowed_special=["<a>"])[1] == a
-    assert ab not in tokenizer.encode(text, allowed_special=["<a>"])
-    plain = tokenizer.encode(text, allowed_special=())
-    assert not {a, ab} & set(plain)
-    assert tokenizer.decode(plain) == text
-    assert tokenizer.encode_batch([text, ""], allowed_special=()).tolist() == [plain, []]
-    twice = ["<a>", "<a>"]
-    assert tokenizer.encode(text, twice) == tokenizer.encode(text, ["<a>"])
-    assert list(tokenizer.encode_iterable([text], twice)) == tokenizer.encode(text, ["<a>"])
-    with pytest.raises(BadArgument):
-        tokenizer.encode(text, allowed_special=[["<a>"]])
-    with pytest.raises(BadArgument):
-        tokenizer.encode(text, allowed_special=["<b>"])
-    with pytest.raises(BadArgument):
-        tokenizer.encode(text, allowed_special="none")
-
-
-def test_a_special_token_of_one_byte_shares_its_entry(trained, huggingface_of):
-    """As Hugging Face's trainer writes it: the text "a" is always the special token, and no other text needs the
-    byte.
-    """
-    entries, merges = trained("gpt2")
-    ours = Tokenizer(entries, merges, ["a"])
-    assert ours.special_tokens == {"a": ord("a")}
-    for text in ("a", "banana", "the quick"):
-        assert ours.encode(text) == huggingface_of(ours).encode(text).ids
-
-
-def test_some_of_the_special_tokens(listed, huggingface_of):
-    tokenizer = listed(special_tokens=["<a>", "<b>", "<ab>"])
-    plain = listed(special_tokens=[])
-    text = "x<a>y<b>z<ab> <a"
-    ids = tokenizer.special_tokens
-    assert tokenizer.encode(text, {"<a>", "<b>", "<ab>"}) == tokenizer.encode(text)
-    assert tokenizer.encode(text, ["<a>"]) == [
-        *plain.encode("x"), ids["<a>"], *plain.encode("y<b>z<ab> <a"),
-    ]  # fmt: skip
-    assert tokenizer.encode("x<b>y", ["<a>"]) == plain.encode("x<b>y")
-    assert tokenizer.encode_batch([text, "<b>"], allowed_special=()).tolist() == [
-        plain.encode(text),
-        plain.encode("<b>"),
-    ]
-    assert tokenizer.encode_batch([text], allowed_special=["<b>"]).tolist() == [
-        tokenizer.encode(text, ["<b>"])
-    ]
-
-
-# -- batches, documents ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, None])
-def test_encode_batch_is_encode_for_each(listed, nasty_texts, random_texts, threads):
-    tokenizer = listed()
-    texts = texts_of(nasty_texts, random_texts)
-    batch = tokenizer.encode_batch(texts, threads=threads)
-    assert batch.tokens.dtype == np.uint32
-    assert batch.offsets.dtype == np.uint64
-    assert batch.tolist() == [tokenizer.encode(text) for text in texts]
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_small_batches(listed, count):
-    assert listed().encode_batch(["ab"] * count).tolist() == [listed().encode("ab")] * count
-
-
-@pytest.mark.parametrize("expression", ["gpt2", GAPPY], ids=["core", "expression"])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_encode_documents_is_encode_for_each(listed, nasty_texts, random_texts, expression, threads):
-    tokenizer = listed(expression, special_tokens=["<|endoftext|>", "<x>"])
-    documents = [text.replace("<|endoftext|>", "<x>") for text in texts_of(nasty_texts, random_texts, 40)]
-    buffer = "<|endoftext|>".join(documents).encode()
-    expected = [tokenizer.encode(text) for text in documents]
-    assert tokenizer.encode_documents(buffer, threads=threads).tolist() == expected
-    assert tokenizer.encode_documents(memoryview(buffer), b"<|endoftext|>", checked=True).tolist() == expected
-    plain = [tokenizer.encode(text, allowed_special=()) for text in documents]
-    assert tokenizer.encode_documents(buffer, allowed_special=()).tolist() == plain
+    for allowed, want in [
+        ("all", [*plain.encode("x"), a, ab]),
+        (["<a>", "<a>"], [*plain.encode("x"), a, *plain.encode("<ab>")]),
+        ((), plain.encode(text)),
+    ]:
+        assert tokenizer.encode(text, allowed) == want
+        assert tokenizer.encode_batch([text, ""], allowed_special=allowed).tolist() == [want, []]
+        assert list(tokenizer.encode_iterable([text], allowed)) == want
+        assert tokenizer.encode_documents(text.encode(), "\ue000", allowed_special=allowed).tolist() == [want]
+    for wrong in ([["<a>"]], ["<b>"], "none"):
+        with pytest.raises(BadArgument):
+            tokenizer.encode(text, wrong)
 
 
 @pytest.mark.parametrize(
     ("buffer", "rows"), [(b"", 1), (b"<s>", 2), (b"a<s><s>b", 3), (b"<s>a<s>", 3), (b"<s", 1)]
 )
-def test_n_separators_make_n_plus_one_rows(listed, buffer, rows):
-    assert len(listed().encode_documents(buffer, "<s>")) == rows
+def test_n_separators_make_n_plus_one_rows(listed: Any, buffer: bytes, rows: int) -> None:
+    for threads in (1, 2):
+        assert len(listed().encode_documents(buffer, "<s>", threads)) == rows
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("broken", [b"\xff", b"\xe6\xbc", b"\x80", b"\xed\xa0\x80", b"\xf0\x9f\x99"])
-@pytest.mark.parametrize("place", [0, 4, 70_000, 399_990])
-def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, threads, broken, place):
+def test_documents_that_are_not_utf8_are_refused_wherever_they_break(
+    listed: Any, threads: int, broken: bytes
+) -> None:
     """Documents are checked while others are encoded; the first fault in the buffer is reported."""
-    tokenizer = listed()
-    text = "a caf\u00e9 <s>".encode() * 40_000
-    place = text.index(b"<s>", place) - place % 2  # after a character or before its document ends
-    wrong = text[:place] + broken + text[place:] + broken
-    offset = _core.validate_utf8(wrong)
-    with pytest.raises(InvalidText, match=f"text.*{offset}"):
-        tokenizer.encode_documents(wrong, "<s>", threads)
+    tokenizer, text = listed(), "a caf\u00e9 <s>".encode() * 40_000
+    for place in (0, 4, 70_000, 399_990):
+        place = text.index(b"<s>", place) - place % 2  # after a character or before its document ends
+        wrong = text[:place] + broken + text[place:] + broken
+        with pytest.raises(InvalidText, match=f"text.*{validate_utf8(wrong)}"):
+            tokenizer.encode_documents(wrong, "<s>", threads)
     assert len(tokenizer.encode_documents(text, "<s>", threads)) == 40_001
 
 
 @pytest.mark.parametrize("shift", range(4))
-def test_checking_ahead_may_end_within_a_character(listed, shift):
+def test_checking_ahead_may_end_within_a_character(listed: Any, shift: int) -> None:
     """The check runs 16 KiB ahead and stops at any offset of documents of every size."""
-    tokenizer = listed()
-    rng = random.Random(shift)
+    tokenizer, rng = listed(), random.Random(shift)
     sizes = [rng.choice([0, 1, 2, 3, 30, 300]) for _ in range(200)] + [6_000, 0, 20_000]
-    documents = ["\u6f22" * size for size in sizes] + ["a" * shift]
-    rng.shuffle(documents)
-    text = "<s>".join(["b" * shift, *documents]).encode()
-    assert len(tokenizer.encode_documents(text, "<s>")) == len(documents) + 1
+    text = "<s>".join(["b" * shift, *("\u6f22" * size for size in sizes)]).encode()
+    assert len(tokenizer.encode_documents(text, "<s>")) == len(sizes) + 1
     for place in [*range(16_380, 16_390), *range(32_760, 32_770), len(text) - 1]:
         wrong = text[:place] + b"\xfe" + text[place + 1 :]
-        with pytest.raises(InvalidText, match=f"text.*{_core.validate_utf8(wrong)}"):
+        with pytest.raises(InvalidText, match=f"text.*{validate_utf8(wrong)}"):
             tokenizer.encode_documents(wrong, "<s>")
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", LOOKAHEAD, r"\w+|\W"])
 @pytest.mark.parametrize("checked", [False, True])
-def test_a_separator_that_cuts_characters_apart_crashed(listed, pattern, checked):
+def test_a_separator_that_cuts_characters_apart_crashed(listed: Any, pattern: str, checked: bool) -> None:
     tokenizer = listed(pattern)
-    for separator in (b"\xa9", b"\xc3", b"\xff", b"<s>\xe6"):
+    for separator in (b"\xa9", b"\xc3", b"\xff", b"<s>\xe6", b""):
         with pytest.raises(BadArgument, match="separator"):
             tokenizer.encode_documents("\u00e9a\u00e9".encode(), separator, checked=checked)
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", LOOKAHEAD])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_checked_rows_that_cut_characters_apart_crashed(listed, pattern, threads):
+def test_checked_rows_that_cut_characters_apart_crashed(listed: Any, pattern: str, threads: int) -> None:
     text, tokenizer = "\u6f22" * 100_000, listed(pattern)
     for offsets in ([0, 1, 300_000], [0, 30, 299_999], [2, 3], [0, 2]):
         with pytest.raises(InvalidText, match="byte"):
@@ -257,127 +413,6 @@ def test_checked_rows_that_cut_characters_apart_crashed(listed, pattern, threads
     assert rows.tolist() == [[], tokenizer.encode("\u6f22"), tokenizer.encode("\u6f22" * 99_999)]
 
 
-def test_encode_documents_refuses_wrong_arguments(listed):
-    with pytest.raises(InvalidText, match="text.*byte 2"):
-        listed().encode_documents(b"ab\xffc")
-    with pytest.raises(BadArgument, match="separator"):
-        listed().encode_documents(b"ab", "")
-    with pytest.raises(BadArgument, match="threads"):
-        listed().encode_documents(b"ab", threads=0)
-    with pytest.raises(BadArgument, match="threads"):
-        listed().encode_batch(["ab"], threads=-1)
-
-
-# -- NFC ---------------------------------------------------------------------------------------------------------
-
-
-NFC_TEXTS = [
-    "e\u0301 Cafe\u0301s",
-    "a\u0327\u0301\u0323",
-    "<to\u212a>",  # the Kelvin sign becomes K, but tokens are found before normalization
-    "<toK>\u0338>",
-    "x\u0338<toK>\u0338y",
-    "\u1100\u1161\u11a8",  # Hangul from its parts
-    "\u2126 \u212b \ufb01",
-    "plain",
-]
-
-
-def test_nfc_equals_hugging_face(listed, huggingface_of, nasty_texts):
-    ours = listed("qwen2", special_tokens=["<toK>"], normalizer="NFC")
-    theirs = huggingface_of(ours)
-    for text in [*NFC_TEXTS, *nasty_texts.values()]:
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
-
-
-def test_nfc_documents(listed):
-    tokenizer = listed("qwen2", special_tokens=["<toK>", "<s>"], normalizer="NFC")
-    documents = ["one", "", *NFC_TEXTS, "", "two<toK>", "\u0301x"]
-    rows = tokenizer.encode_documents("<s>".join(documents).encode(), "<s>")
-    assert rows.tolist() == [tokenizer.encode(text) for text in documents]
-
-
-MARKED_TEXTS = [
-    "plain",
-    "",
-    "café e\u0301 cafe\u0301",
-    "<s>\u0338 after a special token",  # composes with ">" unless the text is cut there
-    "a<|endoftext|>\u0338b<|endoftext|>e\u0301",
-    "\u0338<s>\u0301",
-    "<\u212aelvin> \u2126 \u037e",
-    "각 가\u11a8",
-    "ক\u09c7\u09be কা",
-    "\u0344\u0958",
-]
-
-
-def test_nfc_equals_normalizing_first(huggingface_of, listed):
-    tokenizer = listed("qwen2", ["<|endoftext|>", "<s>", "<Kelvin>"], normalizer="NFC")
-    theirs = huggingface_of(tokenizer)
-    expected = [theirs.encode(text, add_special_tokens=False).ids for text in MARKED_TEXTS]
-    assert [tokenizer.encode(text) for text in MARKED_TEXTS] == expected
-    assert tokenizer.encode_batch(MARKED_TEXTS).tolist() == expected
-    assert tokenizer.encode_batch(MARKED_TEXTS[:2]).tolist() == expected[:2]
-    assert [list(tokenizer.encode_iterable(text)) for text in MARKED_TEXTS] == expected
-    for threads in (1, 2):
-        for separator in ("<|endoftext|>", "<doc>"):
-            texts = [text for text in MARKED_TEXTS if separator not in text]
-            joined = separator.join(texts).encode()
-            rows = tokenizer.encode_documents(joined, separator, threads).tolist()
-            assert rows == [tokenizer.encode(text) for text in texts]
-    rows = tokenizer.encode_documents(MARKED_TEXTS[4].encode()).tolist()
-    assert rows == [tokenizer.encode(text) for text in MARKED_TEXTS[4].split("<|endoftext|>")]
-
-
-# -- errors ----------------------------------------------------------------------------------------------------
-
-
-def test_lone_surrogates_are_named(listed):
-    for call in (
-        lambda tokenizer: tokenizer.encode("ab\ud800"),
-        lambda tokenizer: tokenizer.encode("ab\ud800", allowed_special=()),
-        lambda tokenizer: tokenizer.encode_batch(["x", "ab\ud800"]),
-    ):
-        for expression in ("gpt2", GAPPY):
-            with pytest.raises(InvalidText):
-                call(listed(expression))
-
-
-def test_other_types_than_text_are_type_errors(listed):
-    with pytest.raises(TypeError, match="text"):
-        listed().encode(b"ab")
-    with pytest.raises(BadArgument):
-        listed().encode_batch("ab")
-
-
-def test_documents_that_normalization_changes_between_others(listed):
-    """The changed documents are encoded individually, and their neighbours by the core in batches."""
-    tokenizer = listed(normalizer="NFC")
-    texts = [
-        "one two",
-        "",
-        "e\u0301 three",
-        "e\u0301",
-        "four",
-        "five the",
-        "\u0301six",
-        "seven",
-        "eight e\u0301",
-        "nine",
-    ]
-    expected = [tokenizer.encode(text) for text in texts]
-    data = [text.encode() for text in texts]
-    offsets = np.cumsum([0, *map(len, data)]).astype(np.uint64)
-    assert tokenizer.encode_ragged(b"".join(data), offsets).tolist() == expected
-    assert tokenizer.encode_documents(b"<|endoftext|>".join(data)).tolist() == expected
-
-
-@pytest.mark.parametrize("options", [{"normalizer": "NFC"}, {"pattern": r"\w+|\W"}])
-def test_invalid_text_is_named_where_the_core_does_not_look(listed, options):
-    with pytest.raises(InvalidText, match="byte 9"):
-        listed(**options).encode_documents(b"a e\xcc\x81 bcd\xff e")
-
-
 @pytest.mark.parametrize(
     ("text", "offsets", "message"),
     [
@@ -387,20 +422,35 @@ def test_invalid_text_is_named_where_the_core_does_not_look(listed, options):
         ("éa".encode(), [1, 3], "byte 1: "),
     ],
 )
-def test_each_row_of_encode_ragged_must_be_text(listed, text, offsets, message):
+def test_each_row_of_encode_ragged_must_be_text(
+    listed: Any, text: bytes, offsets: list[int], message: str
+) -> None:
     with pytest.raises(InvalidText, match=message):
         listed().encode_ragged(text, offsets)
-    # Only the rows are checked.
-    assert len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
+    assert (
+        len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
+    )  # only rows are checked
 
 
-def test_allowed_special_as_a_list_was_searched_once_per_token(listed):
-    class Listed(list):
-        def __contains__(self, value):
-            raise AssertionError("a linear search")
-
-    tokenizer = listed(special_tokens=["<a>", "<b>", "<c>"])
-    allowed, text = Listed(["<a>", "<b>"]), "x<a>y<b>z<c>"
-    expected = tokenizer.encode(text, {"<a>", "<b>"})
-    assert tokenizer.encode(text, allowed) == expected
-    assert list(tokenizer.encode_iterable(text, allowed)) == expected
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (InvalidText, lambda made: made.encode("ab\ud800")),
+        (InvalidText, lambda made: made.encode("ab\ud800", allowed_special=())),
+        (InvalidText, lambda made: made.encode_batch(["x", "ab\ud800"])),
+        (InvalidText, lambda made: list(made.encode_iterable(["ab", "cd\ud800"]))),
+        (InvalidText, lambda made: made.encode_documents(b"a e\xcc\x81 bcd\xff e")),
+        (TypeError, lambda made: made.encode(b"ab")),
+        (BadArgument, lambda made: made.encode_batch("ab")),
+        (BadArgument, lambda made: made.encode_batch(["ab"], threads=-1)),
+        (BadArgument, lambda made: made.encode_documents(b"ab", threads=0)),
+        (ValueError, lambda made: made.core_encoder.encode_pretokens(b"abc", np.array([2, 1], np.uint64))),
+        (ValueError, lambda made: made.core_encoder.encode_pretokens(b"abc", np.array([1, 4], np.uint64))),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"normalizer": "NFC"}, {"pattern": r"\w+|\W"}], ids=str)
+def test_bad_arguments(listed: Any, error: type[Exception], call: Any, options: dict[str, str]) -> None:
+    made: Tokenizer = listed(**options)
+    with pytest.raises(error):
+        call(made)
+    assert made.decode(made.encode("abc")) == "abc"  # it is usable again

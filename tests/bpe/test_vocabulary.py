@@ -46,6 +46,10 @@ BAD = {
     "special token ambiguous": ((AB | {300: b"<s>", 301: b"<s>"}, MERGES, ["<s>"]), "special_tokens: '<s>' "),
     "entry no text": ((TEXT | {2: b"\xff"}, [], None, "gpt2", TextRules()), "vocab[2]: "),
     "unknown token missing": ((TEXT, [], None, "gpt2", TextRules(unk_token="<u>")), "unk_token: "),
+    "byte entries next to affixes": (
+        ({0: b"<0x78>", 1: b"a"}, [], None, "gpt2", TextRules(byte_fallback=True, end_of_word_suffix="xx")),
+        "byte_fallback: ",
+    ),
     "text without merges": ((TEXT, None, None, "gpt2", TextRules()), "text_rules: "),
 }  # fmt: skip
 

@@ -15,56 +15,51 @@ PACKAGES = ("bpe", "convert", "flat_tokens", "tokenmill")
 # Tests of the C++ in a folder, for files without a test of the same name.
 NATIVE_TESTS = {
     "bpe/native/train": (
-        "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs bpe/test_count_sums "
-        "bpe/test_spilling bpe/test_counting bpe/test_counts_file bpe/test_reference_trainer "
-        "bpe/test_training_of_text bpe/test_training_alphabet bpe/test_components"
-    ),
-    "bpe/native/merge": (
-        "bpe/test_merge_pretoken bpe/test_encoder_core bpe/test_long_pretoken bpe/test_walk_words"
-    ),
-    "bpe/native/encode": (
-        "bpe/test_encoder_core bpe/test_encoding bpe/test_decoder bpe/test_gathered_misses "
-        "bpe/test_walk_characters bpe/test_long_pretoken bpe/test_tokenizer bpe/test_normalized_text "
-    ),
-    "bpe/native/cache": (
-        "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoder_core bpe/test_gathered_misses"
-    ),
-    "bpe/native/pretokenize": (
-        "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way bpe/test_counting "
-        "bpe/test_streaming bpe/test_encoder_core bpe/test_long_pretoken "
-        "bpe/test_matrix bpe/test_uncovered_text bpe/test_components"
-    ),
-    "bpe/native/normalize": (
-        "bpe/test_normalizers bpe/test_normalized_text "
-        "bpe/test_formats_sentencepiece bpe/test_unicode_tables bpe/test_normalized_counts "
+        "bpe/test_trainer bpe/test_training bpe/test_merge_counts bpe/test_sorted_runs "
+        "bpe/test_count_sums bpe/test_spilling bpe/test_counting bpe/test_counts_file "
+        "bpe/test_reference_trainer bpe/test_training_of_text bpe/test_training_alphabet "
         "bpe/test_components"
     ),
+    "bpe/native/merge": "bpe/test_merge_pretoken bpe/test_encoding bpe/test_streaming bpe/test_walk_words",
+    "bpe/native/encode": (
+        "bpe/test_encoding bpe/test_decoder bpe/test_streaming bpe/test_tokenizer bpe/test_normalized_text"
+    ),
+    "bpe/native/cache": "bpe/test_pretoken_cache bpe/test_walk_keys bpe/test_encoding",
+    "bpe/native/pretokenize": (
+        "bpe/test_pretokenize bpe/test_automaton bpe/test_patterns bpe/test_two_way "
+        "bpe/test_counting bpe/test_streaming bpe/test_encoding bpe/test_matrix "
+        "bpe/test_uncovered_text bpe/test_components"
+    ),
+    "bpe/native/normalize": (
+        "bpe/test_normalizers bpe/test_normalized_text bpe/test_formats_sentencepiece "
+        "bpe/test_unicode_tables bpe/test_normalized_counts bpe/test_components"
+    ),
     "bpe/native/vocabulary": (
-        "bpe/test_vocabulary bpe/test_formats bpe/test_text_vocabulary bpe/test_encoder_core "
-        "bpe/test_tokenizer_json bpe/test_walk_characters "
-        "bpe/test_tokenizer"
+        "bpe/test_vocabulary bpe/test_formats bpe/test_text_vocabulary bpe/test_encoding "
+        "bpe/test_tokenizer_json bpe/test_tokenizer"
     ),
     "native/text": (
         "inputs/test_special_tokens inputs/test_utf8 bpe/test_added_tokens "
-        "bpe/test_training_alphabet bpe/test_encoder_core bpe/test_pretokenize"
+        "bpe/test_training_alphabet bpe/test_encoding bpe/test_pretokenize"
     ),
     "native/simd": (
-        "inputs/test_utf8 inputs/test_special_tokens bpe/test_pretokenize "
-        "bpe/test_walk_keys bpe/test_walk_characters bpe/test_merge_pretoken bpe/test_encoder_core"
+        "inputs/test_utf8 inputs/test_special_tokens bpe/test_pretokenize bpe/test_walk_keys "
+        "bpe/test_encoding bpe/test_merge_pretoken"
     ),
     "native/common": (
-        "bpe/test_memory_promise bpe/test_lent_memory bpe/test_recycled_memory inputs/test_hashes "
-        "bpe/test_encoder_core bpe/test_training bpe/test_count_sums"
+        "bpe/test_memory_promise bpe/test_encoding bpe/test_recycled_memory inputs/test_hashes "
+        "bpe/test_training bpe/test_count_sums"
     ),
     "bpe/native/bindings": (
         "bpe/test_arguments bpe/test_buffers bpe/test_ragged bpe/test_tokenizer bpe/test_trainer "
-        "bpe/test_encoder_core bpe/test_decoder bpe/test_pretokenize bpe/test_formats bpe/test_ids_file"
+        "bpe/test_encoding bpe/test_decoder bpe/test_pretokenize bpe/test_formats "
+        "bpe/test_ids_file"
     ),
     "tokenmill/inputs/native": ("inputs/test_json_lines inputs/test_sources"),
     "convert/native": ("convert/contract/test_naive"),
     "flat_tokens/native": (
-        "flat_tokens/test_row_cut flat_tokens/test_permutation flat_tokens/contract/test_packs "
-        "flat_tokens/test_token_matches flat_tokens/test_loader flat_tokens/contract/test_verified"
+        "flat_tokens/test_row_cut flat_tokens/test_permutation contract/test_packs "
+        "flat_tokens/test_token_matches flat_tokens/test_loader contract/test_verified"
     ),
 }
 

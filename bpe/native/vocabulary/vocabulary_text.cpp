@@ -105,9 +105,8 @@ void Vocabulary::list_byte_entries() {
 void Vocabulary::list_text_symbols(bool merges_bytes) {
   // A text has room for one ID per byte.
   if (text_->byte_fallback && (!text_->prefix.empty() || !text_->suffix.empty()))
-    throw std::invalid_argument(
-        "byte_fallback beside a continuing_subword_prefix or an end_of_word_suffix is "
-        "not supported");
+    throw std::invalid_argument("byte_fallback: not supported with continuing_subword_prefix or "
+                                "end_of_word_suffix");
   if (text_->byte_fallback && text_->has_spaces && find(lower_block) == PairTable::no_symbol)
     throw std::invalid_argument("a space can't stand for U+2581, which is no entry");
   merges_characters_ = !merges_bytes;
