@@ -12,7 +12,7 @@ import pytest
 from bpe import _core
 from bpe.formats.huggingface import to_json
 
-sys.path.insert(0, str(Path(__file__).parent))  # cli_calls.py, small_encoder.py
+sys.path.insert(0, str(Path(__file__).parent))  # small_encoder.py
 for name in ("inputs", "stores"):
     sys.path.insert(1, str(Path(__file__).parents[1] / name))  # input_kinds.py, web_server.py
 
@@ -23,24 +23,6 @@ def variant(request: pytest.FixtureRequest) -> Iterator[str]:
     _core.set_simd_variant(request.param)
     yield request.param
     _core.set_simd_variant(_core.simd_variants()[0])
-
-
-@pytest.fixture
-def tokenizer_file(listed, tmp_path):
-    """Return the path of a tokenizer.json with a merge list, the gpt2 pattern and <|endoftext|>."""
-    path = tmp_path / "tokenizer.json"
-    listed().save(path)
-    return str(path)
-
-
-@pytest.fixture
-def text_file(tmp_path):
-    """Return the path of a file with cli_calls.TEXT."""
-    from cli_calls import TEXT
-
-    path = tmp_path / "text.txt"
-    path.write_bytes(TEXT.encode())
-    return str(path)
 
 
 @pytest.fixture(scope="module")

@@ -1,393 +1,393 @@
-"""The commands, each in its own process or in this one: data on stdout, one line per error, exit codes."""
+"""The commands: data on stdout, one line per error, exit codes, files and streams of all kinds.
+
+tests/data/cli_errors.toml has the wording of errors.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import shlex
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from cli_calls import TEXT, failed, run
 
+from bpe.__main__ import main
 from bpe.tokenizer import Tokenizer
 
-# -- encode and decode -------------------------------------------------------------------------------------------
+END = "<|endoftext|>"
+TEXT = f"It's a test: naïve café, 你好 {END}123\n\nthe the then\n"
+PYTHON = shlex.quote(sys.executable)
+RANKS = b"".join(base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
+
+Call = Callable[..., tuple[int, bytes, str]]
 
 
-@pytest.mark.parametrize("name", ["ids.txt", "ids.npy", "ids.bin", "-"])
-def test_encode_and_back(name, capfdbinary, tokenizer_file, text_file, tmp_path, listed):
-    output = name if name == "-" else str(tmp_path / name)
-    code, out, err = run(capfdbinary, "encode", "--tokenizer", tokenizer_file, text_file, "--output", output)
-    assert (code, err) == (0, "")
-    expected = listed().encode(TEXT)
-    if name == "-":
-        assert out.split() == [str(id_).encode() for id_ in expected]
-        output = str(tmp_path / "from_stdout")
-        (tmp_path / "from_stdout").write_bytes(out)
-    elif name == "ids.npy":
-        array = np.load(output)
-        assert array.dtype == np.uint32
-        assert array.tolist() == expected
-    elif name == "ids.bin":
-        assert np.fromfile(output, "<u4").tolist() == expected
-    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer_file, output)
-    assert (code, out, err) == (0, TEXT.encode(), "")
+@pytest.fixture
+def call(
+    capfdbinary: Any, listed: Callable[..., Tokenizer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Call:
+    """Run a command in a folder with text.txt, tok.json and files of other kinds. Return code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    listed().save("tok.json")
+    Path("text.txt").write_bytes(TEXT.encode())
+    Path("empty.txt").write_bytes(b"")
+
+    def run(command: str | list[Any]) -> tuple[int, bytes, str]:
+        words = shlex.split(command) if isinstance(command, str) else list(map(str, command))
+        try:
+            code = main(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capfdbinary.readouterr()
+        return code, out, err.decode()
+
+    return run
 
 
-def test_a_line_ends_after_a_special_token(capfdbinary, tokenizer_file, text_file, listed):
-    _, out, _ = run(capfdbinary, "encode", "--tokenizer", tokenizer_file, text_file)
-    first, second = TEXT.split("<|endoftext|>")
-    lines = [list(map(int, line.split())) for line in out.decode().splitlines()]
-    assert lines == [listed().encode(first + "<|endoftext|>"), listed().encode(second)]
+def ids_of(out: bytes) -> list[int]:
+    return [int(id_) for id_ in out.split()]
 
 
-def test_plain(capfdbinary, tokenizer_file, text_file, listed):
-    _, out, _ = run(capfdbinary, "encode", "--plain", "--tokenizer", tokenizer_file, text_file)
-    assert list(map(int, out.split())) == listed().encode(TEXT, allowed_special=())
-
-
-def flagged(tokenizer_file, path):
-    """Write a tokenizer with added tokens that depend on their neighbours, and one that is not special."""
-    content = json.loads(Path(tokenizer_file).read_bytes())
-    first = max(content["model"]["vocab"].values()) + 1
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    for number, (text, own) in enumerate(
-        [
-            ("<mask>", {"lstrip": True, "rstrip": True}),
-            ("test", {"single_word": True}),
-            ("  ", {"special": False}),
-        ]
-    ):
-        content["added_tokens"].append({"id": first + number, "content": text, **flags, **own})
-    path.write_text(json.dumps(content))
-    return path
-
-
-def test_added_tokens_with_flags_are_found_as_the_tokenizer_finds_them(capfdbinary, tokenizer_file, tmp_path):
-    """`encode` ignored the flags and cut "test" out of "contest"."""
-    made, text = flagged(tokenizer_file, tmp_path / "flagged.json"), "a contest  <mask> \n the test  x"
-    (tmp_path / "text.txt").write_text(text)
-    tokenizer = Tokenizer.load(made)
-    expected = tokenizer.encode(text)
-    assert tokenizer.special_tokens["test"] in expected
-    code, out, _ = run(capfdbinary, "encode", tmp_path / "text.txt", "--tokenizer", made)
-    assert (code, list(map(int, out.split()))) == (0, expected)
-    for line in out.splitlines()[:-1]:
-        assert int(line.split()[-1]) in tokenizer.special_tokens.values()
-
-
-def test_added_tokens_that_are_not_special_are_tokens_of_records(capfdbinary, tokenizer_file, tmp_path):
-    made, text = flagged(tokenizer_file, tmp_path / "flagged.json"), "a  <mask> b"
-    (tmp_path / "text.jsonl").write_text(json.dumps({"text": text}))
-    tokenizer = Tokenizer.load(made)
-    expected = tokenizer.encode(text, ["  "])
-    assert tokenizer.special_tokens["  "] in expected
-    code, out, _ = run(capfdbinary, "encode", tmp_path / "text.jsonl", "--tokenizer", made)
-    assert (code, list(map(int, out.split()))) == (0, expected)
-
-
-def test_stdin_to_stdout(tokenizer_file, listed):
-    command = [sys.executable, "-m", "bpe"]
-    made = subprocess.run(
-        [*command, "encode", "--tokenizer", tokenizer_file],
-        input=TEXT.encode(),
-        capture_output=True,
-        check=True,
-    )
-    assert list(map(int, made.stdout.split())) == listed().encode(TEXT)
-    back = subprocess.run(
-        [*command, "decode", "--tokenizer", tokenizer_file, "-"],
-        input=made.stdout,
-        capture_output=True,
-        check=True,
-    )
-    assert back.stdout == TEXT.encode()
-    assert made.stderr == back.stderr == b""
-
-
-def test_a_closed_pipe_is_quiet(tokenizer_file, tmp_path):
-    path = tmp_path / "long.txt"
-    path.write_text("the quick brown fox\n" * 200_000)
-    command = f"{sys.executable} -m bpe encode --tokenizer {tokenizer_file} {path} | head -c 10 >/dev/null"
-    command += "; echo ${PIPESTATUS[0]}"
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
-    assert ended.stdout == b"141\n"
-    assert ended.stderr == b""
-
-
-def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
-    ranked().export_tiktoken(tmp_path / "t.tiktoken")
-    options = ["--tokenizer", tmp_path / "t.tiktoken", "--pattern", "gpt2", "--special-token"]
-    for special in ("<|endoftext|>", f"<|endoftext|>={ranked().special_tokens['<|endoftext|>']}"):
-        _, out, _ = run(capfdbinary, "encode", text_file, *options, special)
-        assert list(map(int, out.split())) == ranked().encode(TEXT)
-    failed(
-        capfdbinary, 2, "--special-token", "encode", text_file, *options, "<s>=5", "--special-token", "<t>"
-    )
-    failed(
-        capfdbinary,
-        2,
-        "--special-token",
-        "encode",
-        text_file,
-        *options,
-        "<s>=5",
-        "--special-token",
-        "<s>=6",
-    )
-
-
-def test_entries_that_are_text(capfdbinary, tmp_path):
-    """Train, inspect, report and encode."""
-    text, made, ids = tmp_path / "text.txt", tmp_path / "made.json", tmp_path / "ids"
-    text.write_text("the then \u2581 caf\u00e9  \u4f60\n" * 9)
-    like = ("train", text, "--vocab-size", 290, "--like", "llama-2", "--output", made)
-    code, _, err = run(capfdbinary, *like, "--report", tmp_path / "r.html", "--quiet")
-    assert code == 0, err
-    assert "bytes of text per token" in (tmp_path / "r.html").read_text()
-    code, out, _ = run(capfdbinary, "info", made)
-    assert code == 0
-    assert b"never produced" in out
-    code, out, _ = run(capfdbinary, "report", made, text)
-    assert code == 0
-    assert b"bytes per token on" in out
-    assert run(capfdbinary, "encode", text, "--tokenizer", made, "--output", ids)[0] == 0
-    code, out, _ = run(capfdbinary, "decode", ids, "--tokenizer", made)
-    assert (code, out.decode()) == (0, text.read_text().replace("\u2581", " "))
-
-
-def test_the_regex_fallback_is_reported_once(capfdbinary, tmp_path):
-    """Pieces depend on the thirteenth character, which needs more states than tables have."""
-    pattern = r"[ab]*a[ab]{12}|.|\n"
-    text = tmp_path / "text.txt"
-    text.write_text("abababababababab\nc" * 50)
-    slow, dataset = tmp_path / "slow.json", tmp_path / "data.zarr"
-    note = "The regex package"
-    code, _, err = run(
-        capfdbinary, "train", text, "--vocab-size", 260, "--pattern", pattern, "--output", slow, "--quiet"
-    )
-    assert code == 0, err
-    code, _, err = run(capfdbinary, "encode", text, "--tokenizer", slow, "--output", tmp_path / "ids")
-    assert (code, err.count(note)) == (0, 1), err
-    done = subprocess.run(
-        [sys.executable, "-m", "convert", text, "--tokenizer", slow, "--output", dataset, "--workers", "2"],
+def shell(command: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", command.replace("bpe ", f"{PYTHON} -m bpe ", 1)],
         capture_output=True,
         text=True,
         check=False,
-    )
-    assert (done.returncode, done.stderr.count(note)) == (0, 1), done.stderr
-
-
-def test_invalid_text(capfdbinary, tokenizer_file, tmp_path, listed):
-    path = tmp_path / "bad.txt"
-    path.write_bytes(b"ab\xffc")
-    message = r"tokenmill: error: .*bad.txt: byte 2: .*--invalid replace"
-    failed(capfdbinary, 3, message, "encode", "--tokenizer", tokenizer_file, path)
-    failed(
-        capfdbinary,
-        3,
-        message,
-        "encode",
-        "--tokenizer",
-        tokenizer_file,
-        path,
-        "--output",
-        tmp_path / "ids.npy",
-    )
-    assert not list(tmp_path.glob("*ids.npy*"))
-    _, out, _ = run(capfdbinary, "encode", "--tokenizer", tokenizer_file, path, "--invalid", "replace")
-    assert list(map(int, out.split())) == listed().encode("ab\ufffdc")
-    path.write_bytes("hello".encode("utf-16"))
-    failed(
-        capfdbinary,
-        3,
-        "looks like UTF-16",
-        "encode",
-        "--tokenizer",
-        tokenizer_file,
-        path,
-        "--invalid",
-        "replace",
+        **options,
     )
 
 
-def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
-    failed(
-        capfdbinary,
+# -- encode and decode
+
+
+@pytest.mark.parametrize("name", ["ids.txt", "ids.npy", "ids.bin", "-"])
+def test_encode_and_back(name: str, call: Call, listed: Any) -> None:
+    code, out, err = call(f"encode --tokenizer tok.json text.txt --output {name}")
+    assert (code, err) == (0, "")
+    expected = listed().encode(TEXT)
+    if name == "ids.npy":
+        array = np.load(name)
+        assert (array.dtype, array.tolist()) == (np.uint32, expected)
+    elif name == "ids.bin":
+        assert np.fromfile(name, "<u4").tolist() == expected
+    elif name == "-":
+        assert ids_of(out) == expected
+        first, second = TEXT.split(END)  # a line ends after a special token
+        assert [ids_of(line) for line in out.splitlines()] == [
+            listed().encode(first + END),
+            listed().encode(second),
+        ]
+        name = "from_stdout"
+        Path(name).write_bytes(out)
+    assert call(f"decode --tokenizer tok.json {name}") == (0, TEXT.encode(), "")
+
+
+def test_options_of_encode(call: Call, listed: Any, ranked: Any) -> None:
+    special = listed().special_tokens[END]
+    plain = listed().encode(TEXT, allowed_special=())
+    assert ids_of(call("encode --plain --tokenizer tok.json text.txt")[1]) == plain
+    ends = f"encode --tokenizer tok.json --prepend-token e --append-token '{END}'"
+    assert ids_of(call(f"{ends} text.txt")[1]) == [
+        listed().token_to_id(b"e"),
+        *listed().encode(TEXT),
+        special,
+    ]
+    assert call(f"{ends} empty.txt")[:2] == (0, b"")
+    ranked().export_tiktoken("t.tiktoken")
+    for token in (END, f"{END}={ranked().special_tokens[END]}"):
+        code, out, _ = call(
+            f"encode text.txt --tokenizer t.tiktoken --pattern gpt2 --special-token '{token}'"
+        )
+        assert (code, ids_of(out)) == (0, ranked().encode(TEXT))
+
+
+def test_added_tokens_are_found_as_the_tokenizer_finds_them(call: Call) -> None:
+    """`encode` ignored the flags and cut "test" out of "contest". Records have tokens that are not special."""
+    root = json.loads(Path("tok.json").read_bytes())
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    mask, test = {"lstrip": True, "rstrip": True}, {"single_word": True}
+    for number, (text, own) in enumerate({"<mask>": mask, "test": test, "  ": {"special": False}}.items()):
+        root["added_tokens"].append({"id": 557 + number, "content": text, **flags, **own})
+    Path("tok.json").write_text(json.dumps(root))
+    tokenizer, text = Tokenizer.load("tok.json"), "a contest  <mask> \n the test  x"
+    Path("text.txt").write_text(text)
+    Path("text.jsonl").write_text(json.dumps({"text": text}))
+    assert 558 in tokenizer.encode(text)
+    assert ids_of(call("encode text.txt --tokenizer tok.json")[1]) == tokenizer.encode(text)
+    assert 559 in tokenizer.encode(text, ["  "])
+    assert ids_of(call("encode text.jsonl --tokenizer tok.json")[1]) == tokenizer.encode(text, ["  "])
+
+
+def test_replacements_and_skipped_records_are_counted(call: Call, listed: Any) -> None:
+    Path("bad.txt").write_bytes(b"a\xff\xffb")
+    code, out, err = call("encode --tokenizer tok.json bad.txt --invalid replace")
+    assert (code, ids_of(out)) == (0, listed().encode("a\ufffd\ufffdb"))
+    assert re.fullmatch(r"tokenmill: note: .* 2 .*U\+FFFD.*\n", err)
+    Path("bad.jsonl").write_bytes(b'{"text": "the"}\n{"body": "mill"}\nno JSON\n{"text": "caf\xe9"}\n')
+    missing = "field missing: 1, first in bad.jsonl at byte 16"
+    malformed = "malformed: 1, first in bad.jsonl at byte 33"
+    for command in ("encode bad.jsonl --tokenizer tok.json", "report tok.json bad.jsonl"):
+        code, _, err = call(f"{command} --on-error skip")
+        assert code == 0
+        assert f"({missing}; invalid UTF-8: 1, first in bad.jsonl at byte 41; {malformed}" in err
+        code, _, err = call(f"{command} --on-error skip --invalid replace")
+        assert code == 0
+        assert err.count("tokenmill: note: ") == err.count("\n") == 2
+        assert "U+FFFD" in err
+        assert f"{missing}; {malformed}" in err
+
+
+# -- info, train, report
+
+
+def test_info(call: Call, listed: Any) -> None:
+    code, out, err = call("info tok.json")
+    assert (code, err) == (0, "")
+    text = out.decode()
+    for line in ("entries          557\n", f"fingerprint      {listed().fingerprint()}\n", f"{END}=556"):
+        assert line in text
+    facts = json.loads(call("info tok.json --json")[1])
+    assert (facts["merges"], facts["special tokens"], facts["pattern"]) == (300, {END: 556}, "gpt2")
+
+
+def test_train(call: Call, random_texts: Any) -> None:
+    Path("texts").mkdir()
+    for number, text in enumerate(random_texts(seed=10, count=3, size=3000)):
+        Path("texts", f"{number}.txt").write_text(text, newline="")
+    Path("texts", ".hidden").write_bytes(b"\xff")
+    specials = f"--vocab-size 300 --special-token '{END}' --special-token '<s>'"
+    code, out, err = call(f"train texts --output t.json {specials}")
+    assert (code, out) == (0, b"")
+    counting, merging, last = err.splitlines()
+    assert re.match(r"counting: \d\.\d kB, [0-9.,]+ [kM]B/s, \d+\.\d s$", counting)
+    assert merging.startswith("merging: 42 entries, ")
+    assert last == "t.json: 300 entries, pattern gpt2"
+    tokenizer = Tokenizer.load("t.json")
+    assert (tokenizer.vocab_size, tokenizer.special_tokens) == (300, {END: 0, "<s>": 1})
+    globbed = f"train 'texts/*.txt' --output u.json {specials} --quiet --threads 1"
+    assert call(globbed) == (0, b"", "")
+    assert Path("u.json").read_bytes() == Path("t.json").read_bytes()
+
+
+def test_entries_that_are_text(call: Call) -> None:
+    """Train, inspect, report and encode."""
+    Path("text.txt").write_text("the then \u2581 caf\u00e9  \u4f60\n" * 9)
+    assert call("train text.txt --vocab-size 290 --like llama-2 --output m.json --report r.html")[0] == 0
+    assert "bytes of text per token" in Path("r.html").read_text()
+    assert b"never produced" in call("info m.json")[1]
+    assert b"bytes per token on" in call("report m.json text.txt")[1]
+    assert call("encode text.txt --tokenizer m.json --output ids")[0] == 0
+    _, out, _ = call("decode ids --tokenizer m.json")
+    assert out.decode() == Path("text.txt").read_text().replace("\u2581", " ")
+
+
+def test_reports_of_a_training_and_of_files(call: Call) -> None:
+    files = "--output {vocab_size} --report r.json --held-out text.txt --keep-counts c"
+    code, _, err = call(f"train text.txt --vocab-size 261,263 --special-token '{END}' {files}")
+    assert code == 0
+    assert re.search(r"r\.json: \d\.\d{3} bytes per token on text.txt\n$", err)
+    made = json.loads(Path("r.json").read_text())
+    assert [point["vocab_size"] for point in made["curve"]] == [261, 263]
+    assert json.loads(call("report 263 text.txt --json")[1])["text"] == made["text"]
+    of_counts = json.loads(call("report 263 --counts c --json")[1])["text"]
+    assert of_counts == made["text"] | {"measured_on": "c"}
+    out = call("report 263")[1].decode()
+    assert "entries can never be produced" in out
+    assert "bytes per token" not in out
+    assert call("report 263 text.txt --output r.html")[:2] == (0, b"")
+    assert Path("r.html").read_text().startswith("<!doctype html>")
+    _, _, err = call("train text.txt --vocab-size 261 --output t.json --report r.txt")
+    assert "bytes per token on the training text" in err
+    assert json.loads(call("info c --json")[1])["documents"] == 2
+    assert call("info c")[1].startswith(b"distinct pretokens  ")
+
+
+def test_the_regex_fallback_is_reported_once(call: Call) -> None:
+    """Pieces depend on the thirteenth character, which needs more states than tables have."""
+    Path("text.txt").write_text("abababababababab\nc" * 50)
+    train = ["train", "text.txt", "--vocab-size", 260, "--pattern", r"[ab]*a[ab]{12}|.|\n", "--quiet"]
+    assert call([*train, "--output", "slow.json"])[0] == 0
+    code, _, err = call("encode text.txt --tokenizer slow.json --output ids")
+    assert (code, err.count("The regex package")) == (0, 1)
+    command = f"{PYTHON} -m convert text.txt --tokenizer slow.json --output data.zarr --workers 2"
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("The regex package")) == (0, 1), done.stderr
+
+
+# -- errors
+
+SIZE = "--vocab-size 300 --output out"
+REFUSED = [
+    (3, "bad.txt: byte 1: .*--invalid replace", "encode --tokenizer tok.json bad.txt"),
+    (3, "bad.txt: byte 1: ", "encode --tokenizer tok.json bad.txt --output out.npy"),
+    (3, "looks like UTF-16", "encode --tokenizer tok.json utf16.txt --invalid replace"),
+    (3, r"byte \d+", rf"train text.txt {SIZE} --pattern '\b\w+\b|.'"),
+    (2, "no.json: ", "encode --tokenizer no.json text.txt"),
+    (2, "no.txt: ", "encode --tokenizer tok.json no.txt"),
+    (2, "is a folder", "encode --tokenizer tok.json ."),
+    (2, "--output", "encode --tokenizer tok.json text.txt --output no/ids"),
+    (2, "--append-token: ", "encode --tokenizer tok.json text.txt --append-token '<eos>'"),
+    (2, "tokenizer: ", "encode --tokenizer '' text.txt"),  # it was the current folder
+    (2, "tokenizer: ", "info ''"),
+    (2, "cut.json: line 1 column", "info cut.json"),
+    (2, "/dev/zero: too large", "info /dev/zero"),  # a corpus passed by mistake was read as a whole
+    (2, r"no.txt: .*empty: .*no\*: .*$", f"train text.txt no.txt empty 'no*' {SIZE}"),
+    (2, "/dev/zero: ", f"train /dev/zero {SIZE}"),
+    (2, "''", f"train '' {SIZE}"),  # an empty input meant the whole folder
+    (2, "-: ", f"train - - {SIZE}"),
+    (2, "--output", "train text.txt --vocab-size 300 --output ''"),  # found after the training
+    (2, "--output", "train text.txt --vocab-size 300 --output /"),
+    (2, "--output -", "train text.txt --vocab-size 300 --output -"),  # wrote a file named "-"
+    (2, "--report -", f"train text.txt {SIZE} --report -"),
+    (2, "--keep-counts -", f"train text.txt {SIZE} --keep-counts -"),
+    (2, "--held-out: ", f"train text.txt {SIZE} --held-out text.txt"),
+    (2, "no: ", f"train text.txt {SIZE} --report r --held-out no"),
+    (2, "pattern, character 0", f"train text.txt {SIZE} --pattern '(a'"),
+    (2, "empty.txt: no text", "report tok.json empty.txt"),
+    (2, "--counts: ", "report tok.json text.txt --counts c"),
+    (2, "c: .*'qwen2'.*'gpt2'", "report tok.json --counts c"),
+    (2, "--output no/r: ", "report tok.json --output no/r"),
+    (3, "text.txt: ", "report tok.json --counts text.txt"),
+    (
         2,
-        "tokenmill: error: .*no.json",
-        "encode",
-        "--tokenizer",
-        "no.json",
-        text_file,
-    )
-    failed(capfdbinary, 2, "no.txt: No such file", "encode", "--tokenizer", tokenizer_file, "no.txt")
-    failed(capfdbinary, 2, "is a folder", "encode", "--tokenizer", tokenizer_file, tmp_path)
-    failed(
-        capfdbinary,
+        "--special-token",
+        "encode text.txt --tokenizer r.tiktoken --special-token '<s>=5' --special-token x",
+    ),
+    (2, "--special-token", "encode text.txt --tokenizer r.tiktoken --special-token a=5 --special-token a=6"),
+    (
         2,
-        "--format",
-        "encode",
-        "--tokenizer",
-        tokenizer_file,
-        text_file,
-        "--format",
-        "npy",
-    )
-    failed(capfdbinary, 2, "arguments are required: --tokenizer", "encode", text_file)
-    failed(
-        capfdbinary,
-        2,
-        r"--invalid: .*\(got 'skip'\)",
-        "encode",
-        "--tokenizer",
-        tokenizer_file,
-        text_file,
-        "--invalid",
-        "skip",
-    )
-    output = tmp_path / "no" / "ids"
-    failed(
-        capfdbinary,
-        2,
-        "--output",
-        "encode",
-        "--tokenizer",
-        tokenizer_file,
-        text_file,
-        "--output",
-        output,
-    )
-    (tmp_path / "cut.json").write_text('{"version": "1.0",')
-    failed(capfdbinary, 2, "cut.json: line 1 column", "info", tmp_path / "cut.json")
+        "special_tokens: ",
+        "encode text.txt --tokenizer r.tiktoken --pattern gpt2 --special-token \udcff=500",
+    ),
+    (2, "--special-token: ", f"train text.txt {SIZE} --special-token a\udcff"),  # gave a traceback
+    (2, "--pattern: ", f"train text.txt {SIZE} --pattern 'a\udcff|.'"),
+    (2, "--special-token: ", "count text.txt --output out --special-token a\udcff"),
+    (2, "--pattern: ", "count text.txt --output out --pattern 'a\udcff|.'"),
+    (3, r"new\\nline\\x1b\[31m\.txt: ", f"train 'new\nline\x1b[31m.txt' {SIZE}"),  # broke the line
+    (2, r"new\\nline\\x1b\[31m\.json: ", "info 'new\nline\x1b[31m.json'"),
+]
 
 
-def test_debug_shows_the_traceback(capfdbinary):
-    code, _, err = run(capfdbinary, "info", "no.json", "--debug")
+@pytest.mark.parametrize(("code", "message", "command"), REFUSED, ids=[command for _, _, command in REFUSED])
+def test_errors_are_one_line(code: int, message: str, command: str, call: Call) -> None:
+    Path("bad.txt").write_bytes(b"a\xffb")
+    Path("new\nline\x1b[31m.txt").write_bytes(b"a\xff")
+    Path("utf16.txt").write_bytes("hello".encode("utf-16"))
+    Path("cut.json").write_text('{"version": "1.0",')
+    Path("r.tiktoken").write_bytes(RANKS)
+    Path("empty").mkdir()
+    if "--counts c" in command:
+        call("count text.txt --pattern qwen2 --output c --quiet")
+    before = sorted(Path().iterdir())
+    got, out, err = call(command)
+    assert (got, out, sorted(Path().iterdir())) == (code, b"", before), err
+    assert re.search(f"tokenmill: error: .*{message}", err), err
+    assert err.removesuffix("\n").isprintable()
+
+
+def test_names_and_patterns_are_printed_on_one_line(call: Call) -> None:
+    """Line breaks and terminal escapes in them were printed unescaped."""
+    words = ["--pattern", "\\w+|\\W|[\n\x1b]", "--output", "a\n\x1b[31mb"]
+    for command in (["count", "text.txt"], ["train", "text.txt", "--vocab-size", 260]):
+        code, _, err = call([*command, *words])
+        assert (code, "\x1b" in err) == (0, False)
+        assert "a\\n\\x1b[31mb: " in err.splitlines()[-1]
+    code, out, err = call(["info", words[-1]])
+    assert (code, err, b"\x1b" in out) == (0, "", False)
+    assert b"\\x{1B}" in out
+
+
+def test_missing_bytes_are_one_line(call: Call) -> None:
+    root = json.loads(Path("tok.json").read_bytes())
+    del root["model"]["vocab"]["Á"]
+    root["added_tokens"] = []
+    Path("tok.json").write_text(json.dumps(root))
+    done = shell("bpe encode --tokenizer tok.json text.txt")
+    assert done.returncode == 0
+    assert re.fullmatch(r"tokenmill: warning: tok\.json: .* c1\b.*\n", done.stderr)
+
+
+def test_an_unknown_id_in_a_later_block(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bytes before it are written, and the error gives the number from the start."""
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 4)
+    Path("ids").write_bytes(b"97 98 99 9999")
+    code, out, err = call("decode --tokenizer tok.json ids")
+    assert (code, out) == (3, b"abc")
+    assert re.search("ids: .*9999.*number 3 of", err)
+
+
+def test_debug_shows_the_traceback(call: Call) -> None:
+    code, _, err = call("info no.json --debug")
     assert code == 2
     assert "Traceback" in err
     assert ": no.json: " in err.splitlines()[-1]
 
 
-def test_an_interrupt(capfdbinary, monkeypatch, tokenizer_file):
-    def interrupted(options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("bpe.cli.commands.info", interrupted)
-    failed(capfdbinary, 130, "tokenmill: error: interrupted", "info", tokenizer_file)
+# -- streams and signals, each in a process of its own
 
 
-# -- info --------------------------------------------------------------------------------------------------------
+def test_streams(call: Call, listed: Any) -> None:
+    ids = shell("bpe encode --tokenizer tok.json", input=TEXT)
+    assert (ids_of(ids.stdout.encode()), ids.stderr) == (listed().encode(TEXT), "")
+    back = shell("bpe decode --tokenizer tok.json -", input=ids.stdout)
+    assert (back.stdout, back.stderr) == (TEXT, "")
+    assert shell("bpe encode --tokenizer <(cat tok.json) text.txt").stdout == ids.stdout
+    np.save("ids.npy", np.array([97, 98], np.uint32))
+    assert shell("cat ids.npy | bpe decode --tokenizer tok.json --format npy").stdout == "ab"
+    Path("long.txt").write_text("the quick brown fox\n" * 200_000)
+    quiet = shell("bpe encode --tokenizer tok.json long.txt | head -c 10 > /dev/null; echo ${PIPESTATUS[0]}")
+    assert (quiet.stdout, quiet.stderr) == ("141\n", "")
 
 
-def test_info(capfdbinary, tokenizer_file, listed):
-    code, out, err = run(capfdbinary, "info", tokenizer_file)
-    assert (code, err) == (0, "")
-    assert "entries          557\n" in out.decode()
-    assert f"fingerprint      {listed().fingerprint()}\n" in out.decode()
-    assert "<|endoftext|>=556" in out.decode()
-    facts = json.loads(run(capfdbinary, "info", tokenizer_file, "--json")[1])
-    assert facts["merges"] == 300
-    assert facts["special tokens"] == {"<|endoftext|>": 556}
-    assert facts["pattern"] == "gpt2"
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">/dev/full", ">&- 2>&-", "<&-"])
+def test_a_closed_stream_gave_a_traceback(closed: str, call: Call) -> None:
+    done = shell(f"bpe encode --tokenizer tok.json {'text.txt' if '>' in closed else '-'} {closed}")
+    stream = {">/dev/full": "stdout", "<&-": "-"}.get(closed)
+    assert done.returncode == {">/dev/full": 4, "<&-": 2}.get(closed, 0)
+    assert done.stderr.count("\n") == (stream is not None)
+    assert done.stderr.startswith("" if stream is None else f"tokenmill: error: {stream}: ")
 
 
-# -- train -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_left_half_a_file(number: signal.Signals, call: Call) -> None:
+    command = [sys.executable, *"-m bpe encode --tokenizer tok.json --output ids.npy".split()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not list(Path().glob(".ids.npy.*.partial")):  # then it waits for more text
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+        assert process.stderr is not None
+        assert process.stderr.read().startswith("tokenmill: error: ")
+    assert not list(Path().glob(".ids*"))
 
 
-def test_train(capfdbinary, tmp_path, random_texts):
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for place, text in enumerate(random_texts(seed=10, count=3, size=3000)):
-        (folder / f"{place}.txt").write_text(text, newline="")
-    (folder / ".hidden").write_bytes(b"\xff")
-    output = tmp_path / "t.json"
-    command = ["train", folder, "--vocab-size", "0.3k".replace("0.3k", "300"), "--output", output]
-    code, out, err = run(capfdbinary, *command, "--special-token", "<|endoftext|>", "--special-token", "<s>")
-    assert (code, out) == (0, b"")
-    lines = err.splitlines()
-    assert len(lines) == 3
-    assert re.match(r"counting: \d\.\d kB, [0-9.,]+ [kM]B/s, \d+\.\d s$", lines[0])
-    assert re.match(r"merging: 42 entries, ", lines[1])
-    assert lines[2] == f"{output}: 300 entries, pattern gpt2"
-    tokenizer = Tokenizer.load(output)
-    assert tokenizer.vocab_size == 300
-    assert tokenizer.special_tokens == {"<|endoftext|>": 0, "<s>": 1}
-    globbed = tmp_path / "u.json"
-    command = [
-        "train",
-        f"{folder}/*.txt",
-        "--vocab-size",
-        "300",
-        "--output",
-        globbed,
-        "--quiet",
-        "--threads",
-        "1",
-    ]
-    assert run(capfdbinary, *command, "--special-token", "<|endoftext|>", "--special-token", "<s>") == (
-        0,
-        b"",
-        "",
-    )
-    assert globbed.read_bytes() == output.read_bytes()
-
-
-def test_train_refuses(capfdbinary, tmp_path, text_file):
-    output = ["--output", tmp_path / "t.json"]
-    size = ["--vocab-size", "300"]
-    (tmp_path / "empty").mkdir()
-    message = r"no.txt: .*/empty: .*no\*: .*$"
-    failed(capfdbinary, 2, message, "train", text_file, "no.txt", tmp_path / "empty", "no*", *size, *output)
-    failed(capfdbinary, 2, "/dev/zero: ", "train", "/dev/zero", *size, *output)
-    failed(capfdbinary, 2, "error: -: ", "train", "-", "-", *size, *output)
-    failed(capfdbinary, 2, "error: inputs: ", "train", *size, *output)
-    failed(
-        capfdbinary,
-        2,
-        r"--vocab-size: .*\(got 'many'\)",
-        "train",
-        text_file,
-        "--vocab-size",
-        "many",
-        *output,
-    )
-    failed(capfdbinary, 2, "--vocab-size", "train", text_file, "--vocab-size", "10", *output)
-    failed(
-        capfdbinary,
-        2,
-        "--output",
-        "train",
-        text_file,
-        *size,
-        "--output",
-        tmp_path / "no/t.json",
-    )
-    failed(capfdbinary, 2, "pattern, character 0", "train", text_file, *size, *output, "--pattern", "(a")
-    failed(
-        capfdbinary,
-        3,
-        r"byte \d+",
-        "train",
-        text_file,
-        *size,
-        *output,
-        "--pattern",
-        r"\b\w+\b|.",
-    )
-    failed(capfdbinary, 2, "--threads", "train", text_file, *size, *output, "--threads", "0")
-    assert not (tmp_path / "t.json").exists()
-
-
-def test_help_is_quick_to_import():
-    """--help imports neither numpy nor the core."""
-    code = "import sys; sys.argv = ['bpe', '--help']; import runpy\n"
-    code += "try: runpy.run_module('bpe', run_name='__main__')\nexcept SystemExit: pass\n"
+def test_imports(call: Call) -> None:
+    """--help imports neither numpy nor the core; a core that is not built, or an interrupt, gives no traceback."""
+    run = "import runpy; runpy.run_module('bpe', run_name='__main__')"
+    code = f"import sys; sys.argv = ['bpe', '--help']\ntry: {run}\nexcept SystemExit: pass\n"
     code += "assert not {'numpy', 'regex', 'tqdm', 'bpe._core'} & set(sys.modules), sys.modules.keys()"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    commands = (b"train", b"count", b"report", b"encode", b"decode", b"info")
-    assert all(b"\n    " + name in ended.stdout for name in commands)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(f"\n    {name}" in done.stdout for name in "train count report encode decode info".split())
+    code = "import sys; sys.modules['bpe._core'] = None\n"
+    code += "from bpe.__main__ import main; sys.exit(main(['info', 'tok.json']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("tokenmill: error: ")
+    code = (
+        "import os, signal, sys, types\narguments = types.ModuleType('bpe.cli.arguments')\n"
+        "arguments.__getattr__ = lambda name: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"sys.modules['bpe.cli.arguments'] = arguments\n{run}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

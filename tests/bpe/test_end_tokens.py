@@ -1,13 +1,11 @@
-"""Tokens before and after a document, by text and by ID, and how `encode` resolves them."""
+"""Tokens before and after a document, by text and by ID."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from bpe.__main__ import main
 from bpe.end_tokens import EndToken, EndTokens, end_tokens, usual_end
 from bpe.errors import BadArgument
 from bpe.tokenizer import Tokenizer
@@ -53,31 +51,3 @@ def test_a_document_without_ids_gets_none() -> None:
     ends = EndTokens((EndToken(1, "<s>"),), (EndToken(2, "</s>"),))
     assert list(ends.around([])) == list(ends.around([[], []])) == []
     assert [id_ for ids in ends.around([[], [5], [], [6, 7]]) for id_ in ids] == [1, 5, 6, 7, 2]
-
-
-def test_encode_puts_them_around_the_ids(
-    listed: Listed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    tokenizer = listed(special_tokens=[END, "<s>"])
-    tokenizer.save(tmp_path / "tok.json")
-    (tmp_path / "text").write_text("ab a")
-    command = [
-        "encode",
-        "--tokenizer",
-        str(tmp_path / "tok.json"),
-        "--prepend-token",
-        "<s>",
-        "--append-token",
-        END,
-    ]
-    assert main([*command, str(tmp_path / "text")]) == 0
-    special = tokenizer.special_tokens
-    found = [int(id_) for id_ in capfd.readouterr().out.split()]
-    assert found == [special["<s>"], *tokenizer.encode("ab a"), special[END]]
-    (tmp_path / "empty").write_text("")
-    assert main([*command, str(tmp_path / "empty")]) == 0
-    assert capfd.readouterr().out == ""
-    assert main([*command[:-1], "<eos>", str(tmp_path / "text")]) == 2
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("tokenmill: error: --append-token: ")
