@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from flat_tokens.errors import ArgumentError, printable
 
 LONGEST_NAME = 255  # bytes, of a file or folder
@@ -65,6 +68,26 @@ def count_of(name: str, value: Any) -> int:
     if not is_list or hasattr(value, "encoded_tokens") or getattr(value, "ndim", 1) == 0:
         raise invalid(name, "must be a list", value)
     return len(value)
+
+
+def array(name: str, values: Any, rule: str) -> npt.NDArray[Any]:
+    """An array of one dimension. rule: the text of the error for anything else."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        found = np.empty(())
+    if found.ndim != 1:
+        raise invalid(name, rule, values)
+    return found
+
+
+def integers(name: str, values: Any) -> npt.NDArray[Any]:
+    """Integers in one dimension, of any integer type."""
+    rule = "must be integers in one dimension"
+    found = array(name, values, rule)
+    if len(found) and found.dtype.kind not in "iu":
+        raise invalid(name, rule, values)
+    return found
 
 
 def split(name: str, value: Any, *attributes: str) -> None:

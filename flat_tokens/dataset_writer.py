@@ -137,7 +137,7 @@ class Writer:
         ids: integers[n].
         loss_mask: bool[n], whether each token contributes to the loss (default: all do).
         """
-        tokens = _integers("ids", ids)
+        tokens = arguments.integers("ids", ids)
         self.add_many(split, tokens, [len(tokens)], loss_mask)
 
     def add_many(
@@ -150,16 +150,17 @@ class Writer:
         """
         self._check_open()
         arguments.choice("split", split, flat_format.SPLITS)
-        tokens, stops = _integers("ids", ids), _integers("ends", ends).astype(np.int64)
+        tokens = arguments.integers("ids", ids)
+        stops = arguments.integers("ends", ends).astype(np.int64)
         if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) <= self.max_token_id:
             wrong = int(tokens.min()) if int(tokens.min()) < 0 else int(tokens.max())
             raise arguments.invalid("ids", f"must be in [0, {self.max_token_id}]", wrong)
         if len(stops) and not (stops[0] >= 0 and stops[-1] <= len(tokens) and (np.diff(stops) >= 0).all()):
             raise arguments.invalid("ends", f"must not fall and be in [0, {len(tokens)}]", ends)
-        mask = None if loss_mask is None else _array(loss_mask)
-        if loss_mask is not None and mask is None:
-            raise arguments.invalid("loss_mask", "must be bools in one dimension", loss_mask)
-        mask = np.empty(0, np.bool_) if mask is not None and not mask.size else mask
+        mask = None
+        if loss_mask is not None:
+            mask = arguments.array("loss_mask", loss_mask, "must be bools in one dimension")
+            mask = mask if len(mask) else mask.astype(np.bool_)
         self._splits[split].add(Block(tokens, stops, mask))
 
     def close(self) -> None:
@@ -269,21 +270,6 @@ class _Reserved:
         return RefusedError(
             f"{printable(self.folder.url)}: not empty. Delete its objects, or choose another URL."
         )
-
-
-def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    found = _array(values)
-    if found is None or found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise arguments.invalid(name, "must be integers in one dimension", values)
-    return found
-
-
-def _array(values: npt.ArrayLike) -> npt.NDArray[Any] | None:
-    """Return an array, None for lists of different lengths."""
-    try:
-        return np.asarray(values)
-    except ValueError:
-        return None
 
 
 def _version() -> str:

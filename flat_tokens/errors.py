@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from tokenmill.errors import BadArgument as ArgumentError
-from tokenmill.errors import Refused as RefusedError
-from tokenmill.errors import TokenmillError as FlatTokensError
+from tokenmill.errors import BadArgument, Refused, TokenmillError
 from tokenmill.errors import printable as whole_printable
 
-__all__ = [
-    "CONVERT_AGAIN",
-    "RESTORE",
-    "ArgumentError",
-    "DatasetError",
-    "FlatTokensError",
-    "RangeError",
-    "RefusedError",
-    "SplitError",
-    "cause",
-    "damaged",
-    "printable",
-]
+ArgumentError = BadArgument
+RefusedError = Refused
+FlatTokensError = TokenmillError
 
 RESTORE = "Restore it or convert again."
 CONVERT_AGAIN = "Convert again."

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from flat_tokens import format as flat_format
 from flat_tokens._core import decode_ids
-from flat_tokens.arguments import integer, invalid
+from flat_tokens.arguments import integer, integers
 from flat_tokens.errors import CONVERT_AGAIN, DatasetError, RangeError, damaged, printable
-from flat_tokens.format import Bools, Uint32
+from flat_tokens.format import Bools, Int64, Uint32
 from flat_tokens.masks import open_mask
 from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
 from flat_tokens.storage import zarr_metadata
@@ -157,12 +157,6 @@ class FlatTokensArray:
         """The number of full rows of `length` tokens, without the tail."""
         return self.token_count // integer("length of a row", length, 1)
 
-    def encoded_row(self, index: int, length: int) -> Uint32:
-        """encoded_tokens[index * length : (index + 1) * length]. index: in [-row_count, row_count). One read.
-
-        In the example, encoded_row(1, 3) is [8, 10, 13]."""
-        return np.array(self.encoded_tokens.peek(*self.row_range(index, length)))
-
     def row(self, index: int, length: int) -> Row:
         """The IDs and start flags of a row. index: in [-row_count, row_count). One read.
 
@@ -177,7 +171,7 @@ class FlatTokensArray:
         In the example, rows([1, 0], 3) is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]). Cost:
         as for each row, but every Zarr chunk is decoded only once."""
         length = integer("length of a row", length, 1)
-        firsts = [self.row_start(index, length) for index in indices_of(indices).tolist()]
+        firsts = [self.row_range(index, length)[0] for index in indices_of(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
         tokens = self.encoded_tokens
         with tokens.expecting(firsts, [first + length for first in firsts]):
@@ -195,10 +189,6 @@ class FlatTokensArray:
         before = int(encoded[0]) if first else 0
         return flat_format.inputs_and_targets(encoded[first - stop :], before)
 
-    def row_start(self, index: int, length: int) -> int:
-        """The offset of the first token of a row. index: in [-row_count, row_count)."""
-        return self.row_range(index, length)[0]
-
     def row_range(self, index: int, length: int) -> tuple[int, int]:
         """The offsets [start, stop) of a row. index: in [-row_count, row_count)."""
         try:
@@ -211,7 +201,8 @@ class FlatTokensArray:
             return start, start + length
         count = self.row_count(length)
         if not -count <= index < count:
-            raise wrong_row(self.name, index, length, count)
+            what = f"index of a row of {length} tokens must be in [{-count}, {count}) (got {index})"
+            raise RangeError(f"{self.name}: {what}")
         start = index % count * length
         return start, start + length
 
@@ -225,27 +216,14 @@ def _decoded(tokens: Elements, start: int, stop: int, is_start: Bools | None = N
     return ids
 
 
-def indices_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Positions as an integer array of one dimension. Raise ArgumentError for anything else."""
-    try:
-        indices = np.asarray(values)
-    except ValueError:
-        indices = np.empty((0, 0))
-    if indices.ndim != 1 or (indices.dtype.kind not in "iu" and len(indices)):
-        raise invalid("indices", "must be integers in one dimension", values)
-    return indices.astype(np.int64, copy=False)
+def indices_of(values: npt.ArrayLike) -> Int64:
+    """Positions as an array. Raise ArgumentError for anything but integers in one dimension."""
+    return integers("indices", values).astype(np.int64, copy=False)
 
 
 def wrong_sequence(name: str, index: int, count: int) -> RangeError:
     """The error for a sequence outside the split `name`."""
     return RangeError(f"{name}: index of a sequence must be in [{-count}, {count}) (got {index})")
-
-
-def wrong_row(name: str, index: int, length: int, count: int) -> RangeError:
-    """The error for a row outside the split `name`."""
-    return RangeError(
-        f"{name}: index of a row of {length} tokens must be in [{-count}, {count}) (got {index})"
-    )
 
 
 def open_split(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from flat_tokens.format import Int64
 from flat_tokens.order.row_order import counting
-from flat_tokens.packs.plan import PackingReport, Pieces, read_starts, too_long_error
+from flat_tokens.packs.plan import PackingReport, Pieces, Plan, read_starts, too_long_error
 from flat_tokens.storage.elements import Elements
 
 MAX_PLANNED_SEQS = 2**25  # sequences of the plans that are kept, at 6 bytes each for packs below 2^16 tokens
@@ -52,7 +52,7 @@ def default_window_seqs(max_seq_len: int) -> int:
     return min(max(2**18, 128 << (max_seq_len - 1).bit_length()), 2**20)
 
 
-class BestFitPlan:
+class BestFitPlan(Plan):
     """Packs of the sequences of one window each; see Plan.
 
     split: whether sequences over max_seq_len are cut into full packs and a rest. The rest is packed like a sequence.
@@ -61,10 +61,8 @@ class BestFitPlan:
     def __init__(
         self, seq_starts: Elements, max_seq_len: int, max_packs: int | None, window_seqs: int, split: bool
     ) -> None:
-        self._seq_starts = seq_starts
-        self._max_seq_len = max_seq_len
+        super().__init__(seq_starts, max_seq_len)
         self._window_seqs = window_seqs
-        self._seq_count = len(seq_starts) - 1
         counts = [0]
         for window in range(-(-self._seq_count // window_seqs)):
             if max_packs is not None and counts[-1] >= max_packs:
@@ -78,7 +76,7 @@ class BestFitPlan:
             full_packs, rests = np.divmod(lengths, max_seq_len)
             counts.append(counts[-1] + int(full_packs.sum()) + place(*_counted(rests), max_seq_len)[0])
         self._pack_counts: Int64 = np.array(counts)
-        self._pack_count: int = counts[-1] if max_packs is None else min(counts[-1], max_packs)
+        self.pack_count = counts[-1] if max_packs is None else min(counts[-1], max_packs)
         self._keep_plans()
 
     def _keep_plans(self) -> None:
@@ -92,14 +90,9 @@ class BestFitPlan:
         self.__dict__.update(state)
         self._keep_plans()
 
-    @property
-    def pack_count(self) -> int:
-        """See Plan."""
-        return self._pack_count
-
     def window_bounds(self) -> Int64:
         """See Plan."""
-        return np.minimum(self._pack_counts, self._pack_count)
+        return np.minimum(self._pack_counts, self.pack_count)
 
     def pieces(self, packs: Int64) -> Pieces:
         """See Plan; one range per sequence, in the order of the dataset."""
@@ -138,16 +131,7 @@ class BestFitPlan:
             tokens_used += tokens
             seqs_used += len(lengths)
             seqs_split += int(np.count_nonzero(lengths > self._max_seq_len))
-        token_count = int(self._seq_starts.read(self._seq_count, self._seq_count + 1)[0])
-        return PackingReport(
-            self._pack_count,
-            self._max_seq_len,
-            tokens_used,
-            token_count - tokens_used,
-            seqs_used,
-            seqs_split,
-            self._seq_count - seqs_used,
-        )
+        return self._report(tokens_used, seqs_used, seqs_split)
 
     def _read(self, window: int) -> Int64:
         first = window * self._window_seqs

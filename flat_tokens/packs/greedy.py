@@ -10,27 +10,17 @@ import numpy as np
 
 from flat_tokens._core import next_fit
 from flat_tokens.format import Int64
-from flat_tokens.packs.plan import PackingReport, Pieces, blocks_of, too_long_error
+from flat_tokens.packs.plan import PackingReport, Pieces, Plan, blocks_of, too_long_error
 from flat_tokens.storage.elements import Elements
 
 
-class GreedyPlan:
+class GreedyPlan(Plan):
     """Packs of whole sequences in the order of the dataset; see Plan."""
 
     def __init__(self, seq_starts: Elements, max_seq_len: int, max_packs: int | None) -> None:
+        super().__init__(seq_starts, max_seq_len)
         self._bounds, self._seq_stop = plan_greedy(seq_starts, max_seq_len, max_packs)
-        self._seq_count = len(seq_starts) - 1
-        self._token_count = int(seq_starts.read(self._seq_count, self._seq_count + 1)[0])
-        self._max_seq_len = max_seq_len
-
-    @property
-    def pack_count(self) -> int:
-        """See Plan."""
-        return len(self._bounds) - 1
-
-    def window_bounds(self) -> Int64:
-        """See Plan; each pack separately."""
-        return np.arange(self.pack_count + 1)
+        self.pack_count = len(self._bounds) - 1
 
     def pieces(self, packs: Int64) -> Pieces:
         """See Plan; one range per pack, since its sequences are neighbours."""
@@ -38,9 +28,7 @@ class GreedyPlan:
 
     def report(self) -> PackingReport:
         """See Plan."""
-        used = int(self._bounds[-1])
-        lost, lost_seqs = self._token_count - used, self._seq_count - self._seq_stop
-        return PackingReport(self.pack_count, self._max_seq_len, used, lost, self._seq_stop, 0, lost_seqs)
+        return self._report(int(self._bounds[-1]), self._seq_stop, 0)
 
 
 def plan_greedy(seq_starts: Elements, max_seq_len: int, max_packs: int | None = None) -> tuple[Int64, int]:

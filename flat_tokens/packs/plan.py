@@ -5,9 +5,10 @@ A plan maps the number of a pack to token ranges of the dataset. It is made from
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,20 +68,35 @@ class PackingReport:
         )
 
 
-class Plan(Protocol):
-    """The packs of one strategy."""
+class Plan(ABC):
+    """The packs of one strategy. Constructors set pack_count, the number of packs."""
 
-    @property
-    def pack_count(self) -> int: ...
+    pack_count: int
+
+    def __init__(self, seq_starts: Elements, max_seq_len: int) -> None:
+        self._seq_starts = seq_starts
+        self._max_seq_len = max_seq_len
+        self._seq_count = len(seq_starts) - 1
+        self._token_count = int(seq_starts.read(self._seq_count, self._seq_count + 1)[0])
 
     def window_bounds(self) -> Int64:
-        """Bounds of the packs that are planned together: int64[windows + 1], from 0 to pack_count."""
+        """Bounds of the packs that are planned together: int64[windows + 1], from 0 to pack_count. By default each pack
+        separately."""
+        return np.arange(self.pack_count + 1)
 
+    @abstractmethod
     def pieces(self, packs: Int64) -> Pieces:
         """The token ranges of some packs, each in [0, pack_count)."""
 
+    @abstractmethod
     def report(self) -> PackingReport:
         """Count the tokens and sequences of all packs."""
+
+    def _report(self, tokens_used: int, seqs_used: int, seqs_split: int) -> PackingReport:
+        lost, seqs_lost = self._token_count - tokens_used, self._seq_count - seqs_used
+        return PackingReport(
+            self.pack_count, self._max_seq_len, tokens_used, lost, seqs_used, seqs_split, seqs_lost
+        )
 
 
 def read_starts(seq_starts: Elements, first: int, stop: int) -> Int64:

@@ -10,32 +10,20 @@ import numpy as np
 
 from flat_tokens.errors import damaged
 from flat_tokens.format import Int64
-from flat_tokens.packs.plan import PackingReport, Pieces, blocks_of, read_starts
+from flat_tokens.packs.plan import PackingReport, Pieces, Plan, blocks_of, read_starts
 from flat_tokens.storage.elements import Elements
 from tokenmill.stores.system import cached_property
 
 LANDMARK_SEQS = 4096
 
 
-class SplitPlan:
+class SplitPlan(Plan):
     """Packs of max_seq_len tokens each; see Plan."""
 
     def __init__(self, seq_starts: Elements, max_seq_len: int, max_packs: int | None) -> None:
-        self._seq_starts = seq_starts
-        self._max_seq_len = max_seq_len
-        self._seq_count = len(seq_starts) - 1
-        self._token_count = int(seq_starts.read(self._seq_count, self._seq_count + 1)[0])
+        super().__init__(seq_starts, max_seq_len)
         packs = -(-self._token_count // max_seq_len)
-        self._pack_count = packs if max_packs is None else min(packs, max_packs)
-
-    @property
-    def pack_count(self) -> int:
-        """See Plan."""
-        return self._pack_count
-
-    def window_bounds(self) -> Int64:
-        """See Plan; each pack separately."""
-        return np.arange(self.pack_count + 1)
+        self.pack_count = packs if max_packs is None else min(packs, max_packs)
 
     def pieces(self, packs: Int64) -> Pieces:
         """See Plan; one range per pack."""
@@ -62,7 +50,7 @@ class SplitPlan:
     def report(self) -> PackingReport:
         """See Plan; one pass over seq_starts."""
         size = self._max_seq_len
-        used = min(self._pack_count * size, self._token_count)
+        used = min(self.pack_count * size, self._token_count)
         seqs_used = seqs_split = 0
         for starts in blocks_of(self._seq_starts):
             begins, lasts = starts[:-1], starts[1:] - 1
@@ -71,7 +59,4 @@ class SplitPlan:
             seqs_split += int(np.count_nonzero(is_used & (begins // size != lasts // size)))
             if starts[-1] >= used:
                 break
-        lost_seqs = self._seq_count - seqs_used
-        return PackingReport(
-            self._pack_count, size, used, self._token_count - used, seqs_used, seqs_split, lost_seqs
-        )
+        return self._report(used, seqs_used, seqs_split)

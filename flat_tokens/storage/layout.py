@@ -101,11 +101,6 @@ class ArrayLayout:
             raise invalid("chunk_tokens", rule, self.chunk_tokens)
         return self.chunk_tokens // MASK_BITS, self.shard_tokens // MASK_BITS
 
-    @property
-    def has_checksums(self) -> bool:
-        """Whether each Zarr chunk has a checksum that readers compare: crc32c in format 3, or in a zstd frame."""
-        return self.zarr_format == 3 or self.compression == "zstd"
-
     def to_json(self) -> dict[str, int | str]:
         """The layout as a dict for the manifest."""
         return asdict(self)

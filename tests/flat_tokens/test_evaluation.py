@@ -107,14 +107,6 @@ def test_labels_were_named_inputs(make_dataset: Any) -> None:
             read()
 
 
-def test_divisible_sizes_equal_drop_last(make_dataset: Any) -> None:
-    train = split(make_dataset, numbered([5] * 24))
-    for step in range(12):
-        one, other = (Loader(train, 5, 4, 3, drop_last=drop).batch(step) for drop in (True, False))
-        assert other.lengths is None
-        assert np.array_equal(one.inputs, other.inputs)
-
-
 @pytest.mark.parametrize(
     "sequences", [[[7]], [[1, 2, 3]], [[1] * 50]], ids=["a token", "a row", "a long one"]
 )
@@ -156,17 +148,3 @@ def test_errors(make_dataset: Any) -> None:
         Loader(PackedSequences(train, 8), 5, 2)
     with pytest.raises(ArgumentError, match="max_seq_len"):
         Loader(PackedSequences(train, 4), 4, 2)
-
-
-def test_the_last_step_ends_the_epoch(make_dataset: Any) -> None:
-    train = flat_tokens.open(make_dataset()).train
-    loader = Loader(train, 2, 1, drop_last=False)
-    steps = loader.steps_per_epoch
-    assert steps > 1
-    assert [loader.default_stop(step) for step in (0, steps - 1, steps, 2 * steps)] == [
-        steps,
-        steps,
-        2 * steps,
-        3 * steps,
-    ]
-    assert Loader(train, 2, 1).default_stop(steps) is None

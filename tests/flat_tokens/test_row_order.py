@@ -120,21 +120,6 @@ def test_lanes_hold_half_of_their_windows() -> None:
         assert 0.4 < left < 0.6
 
 
-def test_a_lane_draws_the_rest_of_its_window_next() -> None:
-    for arguments in ((2011, 60, 4, 16, 40, 9), (600, 8, 8, 3, 40, 9), (99, 1, 1, 16, 40, 9)):
-        order = order_of(*arguments)
-        for draw in (0, 1, order.draws // 2, order.draws - 1):
-            one = draws_of(order, np.array([order.streams - 1]), np.array([draw]))
-            rest, of = one.rest()
-            assert not of.any()
-            assert rest.draws.tolist() == [draw + turn * order.lanes for turn in range(len(of))]
-            again = draws_of(order, rest.streams, rest.draws)
-            assert np.array_equal(rest.rows(), again.rows())
-            assert set(again.begins.tolist()) == set(one.begins.tolist())
-            after = draws_of(order, one.streams, one.draws + len(of) * order.lanes)
-            assert (after.epochs, after.begins) != (one.epochs, one.begins)
-
-
 @pytest.mark.parametrize(
     "order",
     [

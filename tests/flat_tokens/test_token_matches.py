@@ -18,21 +18,7 @@ _FACTOR = 0x9E3779B1
 _MASK = 2**32 - 1
 Uint32 = npt.NDArray[np.uint32]
 
-SIZES = [
-    1,
-    2,
-    3,
-    4,
-    5,
-    63,
-    64,
-    65,
-    1000,
-    BLOCK_TOKENS - 1,
-    BLOCK_TOKENS,
-    BLOCK_TOKENS + 1,
-    3 * BLOCK_TOKENS + 77,
-]
+SIZES = [*(1, 2, 3, 4, 5, 63, 64, 65, 1000), *(BLOCK_TOKENS + d for d in (-1, 0, 1)), 3 * BLOCK_TOKENS + 77]
 KINDS = ["words", "large ids", "repeated", "noise", "zeros"]
 
 
@@ -167,11 +153,6 @@ def test_an_array_beyond_the_window() -> None:
     if payload is None:
         pytest.skip("numcodecs does not export the functions of libzstd here")
     assert np.array_equal(np.frombuffer(numcodecs.Zstd().decode(payload), dtype=np.uint32), values)
-
-
-def test_an_example() -> None:
-    values = np.array([5, 6, 7, 5, 6, 7, 8], dtype=np.uint32)
-    assert find_with_python(values, 3, 100, 100).tolist() == [[12, 12, 12, 0], [0, 4, 0, 0]]
 
 
 def test_threads_do_not_share_a_writer() -> None:

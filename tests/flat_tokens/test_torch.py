@@ -67,25 +67,6 @@ def test_every_source_of_batches(train: Any, kind: str, workers: int) -> None:
     assert step == 8
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_an_evaluation_has_every_token_once(make_dataset: Any, workers: int, ranks: int) -> None:
-    train = flat_tokens.open(make_dataset([list(range(1, 24)), list(range(24, 60))])).train
-    for source in (train, flat_tokens.PackedSequences(train, 8, split_across_pack=True)):
-        found = []
-        for rank in range(ranks):
-            loader = Loader(source, 8, 4, drop_last=False, rank=rank, world_size=ranks)
-            dataset = BatchDataset(loader, fields=("inputs", "targets", "lengths"))
-            for batch in DataLoader(dataset, None, num_workers=workers):
-                assert ((batch["targets"] != -100).sum(dim=1) == batch["lengths"]).all()
-                found += batch["targets"][batch["targets"] != -100].tolist()
-        assert sorted(found) == list(range(1, 60))
-        rows = RowDataset(source, 8, fields=("inputs", "targets"), drop_last=False)
-        batches = DataLoader(rows, 3, collate_fn=collate, num_workers=workers)
-        flat = [token for batch in batches for token in batch["targets"].flatten().tolist()]
-        assert flat == [*range(1, 60), *[-100] * 5]
-
-
 @pytest.mark.parametrize(("count", "block_size"), [(1, 4), (5, 1), (12, 4), (33, 4), (33, 16)])
 def test_block_masks(count: int, block_size: int) -> None:
     """Compare with the dense mask, and with the blocks that torch finds by evaluating every pair."""

@@ -113,7 +113,6 @@ CALLS = {
         *("np.float64(1), 4",),
     ),
     "train.rows({})": ("[0], '4'", "[0.5], 4", "0, 4"),
-    "train.encoded_row({})": ("'a', 4",),
     "train.inputs_and_targets({})": ("0, 'a'",),
     "train.row_count({})": ("0", "1.5", "None"),
     "RowSource({})": ("train, 'a'", "None, 4"),

@@ -176,7 +176,7 @@ def test_a_flipped_bit_is_found_where_the_layout_has_checksums(
             missed += [ids.tolist() for ids in flat_tokens.open(tmp_path / "d").train] != sequences
         except DatasetError as error:
             assert "encoded_tokens" in str(error)  # noqa: PT017
-    assert not missed or not layout.has_checksums
+    assert not missed or (zarr_format == 2 and compression != "zstd")
 
 
 @zarr_warns
