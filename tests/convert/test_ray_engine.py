@@ -1,4 +1,4 @@
-"""--address without a Ray cluster. tools/check_engines.py tries one, because its start takes long."""
+"""--address without a Ray cluster. tests/stress/test_clusters.py starts one, which takes long."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""The comparisons of tools/exactness, one per module."""

@@ -1,1 +1,0 @@
-"""Build, seeds and runs of tools/fuzz_native."""
