@@ -21,22 +21,7 @@ TEXTS = [
     " <extra> <other> <mask> ", "the<tool> <pad></s><s><|endoftext|> the", "<unk> <|padding|>\t<|startoftext|>th",
     "<bos> the▁the",
 ]  # fmt: skip
-MERGES = [
-    "t h",
-    "Ġ t",
-    "th e",
-    "Ġt h",
-    "Ġth e",
-    "i n",
-    "Ã ©",
-    "Ġ Ġ",
-    "Ċ Ċ",
-    "' s",
-    "1 2",
-    "4 8",
-    "2 0",
-    "20 48",
-]
+MERGES = "t h,Ġ t,th e,Ġt h,Ġth e,i n,Ã ©,Ġ Ġ,Ċ Ċ,' s,1 2,4 8,2 0,20 48".split(",")
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 CLIP_MERGES = ["t h", "t h</w>", "th e</w>", "i n</w>", "Ã ©</w>"]
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]

@@ -13,14 +13,13 @@ import pytest
 from text_vocabularies import text_vocabulary
 
 from bpe.errors import UnsupportedTokenizer
-from bpe.formats import huggingface
 from bpe.normalizers import NFC, Normalizer, StripAccents
 from bpe.tokenizer import AddedToken, Tokenizer
 from bpe.training import train
 from tokenmill.__main__ import main
 from tokenmill.compare import page_model as page_models
 from tokenmill.compare.normal_forms import changed_characters
-from tokenmill.compare.page_model import page_model, varints
+from tokenmill.compare.page_model import page_model
 
 END = "<|endoftext|>"
 TEXT = f"the mill by the river {END} Größe 你好 123\n" * 5
@@ -105,11 +104,6 @@ def test_page_content(here: Path) -> None:
     assert page_model(tokenizer) == page_model(Tokenizer.load("a.json"))
 
 
-def test_numbers_of_seven_bits() -> None:
-    assert varints(np.array([5, 300, 0, 127, 128])).tolist() == [5, 0xAC, 2, 0, 127, 128, 1]
-    assert varints(np.array([], np.int64)).tolist() == []
-
-
 def test_merges_are_named_by_their_product() -> None:
     made = train([TEXT.encode()], 280)
     entries = sorted(made.ordinary_entries.values())  # so that a merge product is listed between others
@@ -142,11 +136,6 @@ def tokenizer_with(**options: Any) -> Tokenizer:
 def test_inexact_page_features(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedTokenizer, match=re.escape(message)):
         page_model(tokenizer_with(**options))
-
-
-def test_ends_of_words_are_refused() -> None:
-    with pytest.raises(UnsupportedTokenizer, match="end_of_word_suffix"):
-        page_model(Tokenizer.from_parts(huggingface.read(text_vocabulary("suffix").encode())))
 
 
 def test_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,206 +3,215 @@
 from __future__ import annotations
 
 import html.parser
-import json
+import random
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from text_vocabularies import NAMES, WORDS, corpus, text_vocabulary
 
 from bpe import reference
-from bpe.__main__ import main
+from bpe.errors import UnsupportedTokenizer
+from bpe.formats import huggingface
 from bpe.pretoken_counts.counting import count_pretokens
-from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretokenizer import Pretokenizer
 from bpe.reports.entry_use import measure_use, unreachable_ids
-from bpe.reports.measuring_encoder import prefix_encoder, whole_encoder
-from bpe.reports.report import entry_text, make_report, strangeness
+from bpe.reports.measuring_encoder import (
+    counts_for,
+    is_measurable,
+    prefix_encoder,
+    texts_of_entries,
+    whole_encoder,
+)
+from bpe.reports.report import describe_entries, entry_text, make_report, strangeness
 from bpe.reports.report_page import report_page
 from bpe.reports.report_text import report_text
-from bpe.reports.scripts import script_of, script_of_bytes, script_of_text, scripts_in
+from bpe.reports.scripts import script_of_bytes
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
 from bpe.training_options import TrainingOptions
 
 END = "<|endoftext|>"
 TEXT = f"It's a test: naïve café, 你好 {END}123\n\nthe the then — Привет, मिल, the lazy dogs of Größe\n" * 3
+PARTS = [*WORDS, " ", "  ", "▁", "\n", "\r", "€", "𝄞", "中", "<0x0A>", "<unk>", "th", "\u00a0", "###", "ÿ"]
 
 
-# -- use -----------------------------------------------------------------------------------------------------
+def named(name: str) -> Tokenizer:
+    return Tokenizer.from_parts(huggingface.read(text_vocabulary(name).encode()))
 
 
-@pytest.mark.parametrize("kind", ["listed", "ranked"])
-@pytest.mark.parametrize("seed", range(3))
-def test_use_equals_encoding(kind: str, seed: int, request: Any, random_texts: Any) -> None:
-    tokenizer: Tokenizer = request.getfixturevalue(kind)()
-    text = next(iter(random_texts(seed=seed, count=1, size=3000))) + TEXT
-    counts = count_pretokens([text.encode()], list(tokenizer.special_tokens))
+MEASURABLE = [name for name in NAMES if is_measurable(named(name).text_rules)]
+
+
+def counted(tokenizer: Tokenizer, texts: list[str]) -> Any:
+    data = [text.encode() for text in texts]
+    specials = list(tokenizer.special_tokens) if tokenizer.text_rules is None else []
+    return count_pretokens(data, specials, tokenizer.pretokenizer, normalizer=tokenizer.normalizer)
+
+
+# -- figures
+
+
+@pytest.mark.parametrize("name", ["listed", "ranked", *MEASURABLE])
+def test_use_equals_encoding(name: str, request: pytest.FixtureRequest) -> None:
+    tokenizer = named(name) if name in NAMES else request.getfixturevalue(name)()
+    rng = random.Random(3)
+    texts = ["".join(rng.choices(PARTS, k=rng.randint(1, 14))) for _ in range(60)]
+    tokens = [token.text for token in tokenizer.added_tokens]
+    texts = [TEXT.replace(END, ""), *(text for text in texts if not any(each in text for each in tokens))]
+    counts = counts_for(tokenizer, counted(tokenizer, texts))
     use = measure_use(whole_encoder(tokenizer), counts)
-    ids = Counter(id_ for id_ in tokenizer.encode(text) if id_ not in tokenizer.special_tokens.values())
-    assert {int(id_): int(use.by_id[id_]) for id_ in np.flatnonzero(use.by_id)} == ids
-    assert use.tokens_total == sum(ids.values())
-    assert use.bytes_total == len(text.replace(END, "").encode())
-    for (pretoken, _), tokens in zip(counts.as_dict().items(), use.tokens.tolist(), strict=True):
-        text_of = pretoken.decode()
-        assert tokens == len(tokenizer.encode(text_of))
+    ids = Counter(id_ for text in texts for id_ in tokenizer.encode(text, ()))
+    if tokenizer.pretokenizer.changes is None:
+        assert {int(id_): int(use.by_id[id_]) for id_ in np.flatnonzero(use.by_id)} == ids
+        assert use.tokens_total == sum(ids.values())
+    assert use.tokens_total == int((use.tokens * counts.counts).sum())
+    if tokenizer.text_rules is None:
+        assert use.bytes_total == sum(len(text.encode()) for text in texts)
+        for pretoken, number in zip(counts.as_dict(), use.tokens.tolist(), strict=True):
+            assert number == len(tokenizer.encode(pretoken.decode()))
 
 
-def test_no_text_has_no_use(listed: Any) -> None:
-    use = measure_use(whole_encoder(listed()), PretokenCounts.from_mapping({}))
-    assert (use.tokens_total, use.bytes_per_token) == (0, 0)
-
-
-def test_points_of_the_curve_are_trainings_of_that_size() -> None:
-    counts = count_pretokens([TEXT.encode()], [END])
-    sizes = [257, 258, 300, 320]
-    trained = train_sizes([TEXT.encode()], sizes, TrainingOptions([END]))
-    report = make_report(trained[320], counts, "x", sizes)
-    points = {point["vocab_size"]: point for point in report["curve"]}
+@pytest.mark.parametrize(
+    ("text", "special", "like", "sizes"),
+    [(TEXT, END, None, [257, 258, 300, 320]), ("\n".join(corpus(5)), "<unk>", "llama-2", [330, 350, 380])],
+)
+def test_points_of_the_curve_are_trainings_of_that_size(
+    text: str, special: str, like: str | None, sizes: list[int]
+) -> None:
+    trained = train_sizes([text.encode()], sizes, TrainingOptions([special], like=like))
+    largest = trained[sizes[-1]]
+    counts = count_pretokens([text.encode()], [special], largest.pretokenizer, normalizer=largest.normalizer)
+    points = {point["vocab_size"]: point for point in make_report(largest, counts, "x", sizes)["curve"]}
     assert list(points) == sizes
     for size, tokenizer in trained.items():
-        tokens = sum(len(tokenizer.encode(part)) for part in TEXT.split(END))
+        tokens = sum(len(tokenizer.encode(part)) for part in text.split(special))
         assert points[size]["tokens"] == tokens
-        assert points[size]["bytes_per_token"] == round(len(TEXT.replace(END, "").encode()) / tokens, 4)
+        if like is None:
+            size_in_bytes = len(text.replace(special, "").encode())
+            assert points[size]["bytes_per_token"] == round(size_in_bytes / tokens, 4)
 
 
-def test_prefixes_of_a_rank_file(ranked: Any) -> None:
-    tokenizer = ranked()
-    encoder = prefix_encoder(tokenizer, 300)
-    assert encoder.core.entries() == dict(list(tokenizer.ordinary_entries.items())[:300])
-
-
-def test_prefixes_of_what_was_a_rank_file() -> None:
+def test_prefixes_of_rank_files(ranked: Any) -> None:
     """In o200k the entry of eight spaces ranks before the one of six, although six and two also make eight."""
+    first = dict(list(ranked().ordinary_entries.items())[:300])
+    assert prefix_encoder(ranked(), 300).core.entries() == first
     entries = {byte: bytes([byte]) for byte in range(256)}
     entries |= {256: b"  ", 257: b"    ", 258: b"        ", 259: b"      "}
     merges = [(b" ", b" "), (b"  ", b"  "), (b"  ", b"      "), (b"    ", b"    "), (b"  ", b"    ")]
-    encoder = prefix_encoder(Tokenizer(entries, merges), 259)
-    assert list(encoder.core.entries()) == list(range(259))
+    assert list(prefix_encoder(Tokenizer(entries, merges), 259).core.entries()) == list(range(259))
 
 
 def test_unreachable_entries(listed: Any, ranked: Any) -> None:
     entries, merges = listed().ordinary_entries, listed().merges
     assert unreachable_ids(listed()) == []
-    more = {1000: b" lazy dogs", 1001: b"xyzzy"}
-    assert unreachable_ids(Tokenizer(entries | more, merges)) == [1000, 1001]
+    more = entries | {1000: b" lazy dogs", 1001: b"xyzzy"}
+    assert unreachable_ids(Tokenizer(more, merges)) == [1000, 1001]
     # The first is emitted as a whole pretoken. The other one spans two pretokens, and no merges reach it.
-    assert unreachable_ids(Tokenizer(entries | more, merges, ignore_merges=True)) == [1000]
-    tokenizer = ranked()
-    found = {tokenizer.ordinary_entries[id_] for id_ in unreachable_ids(tokenizer)}
+    assert unreachable_ids(Tokenizer(more, merges, ignore_merges=True)) == [1000]
+    ids = {entry: id_ for id_, entry in ranked().ordinary_entries.items()}
     by_reference = {
-        entry
-        for entry in tokenizer.ordinary_entries.values()
-        if len(reference.encode_pretoken(entry, {e: i for i, e in tokenizer.ordinary_entries.items()}, None))
-        != 1
-        and not _is_pretoken(entry)
+        id_
+        for entry, id_ in ids.items()
+        if len(reference.encode_pretoken(entry, ids, None)) != 1
+        and list(reference.pretokenize(entry.decode("utf-8", "replace"))) != [entry]
     }
-    assert found == by_reference != set()
+    assert {*unreachable_ids(ranked())} == by_reference != set()
 
 
-def _is_pretoken(entry: bytes) -> bool:
-    try:
-        return len(reference.pretokenize(entry.decode())) == 1
-    except UnicodeDecodeError:
-        return False
+def test_unreachable_entries_of_text() -> None:
+    """The byte entry of a character with its own entry is unused, and an entry without merges is never emitted."""
+    tokenizer = named("llama")
+    entries = tokenizer.ordinary_entries
+    characters = {entry for entry in entries.values() if len(entry) == 1}
+    spelled = {entries[id_] for id_ in unreachable_ids(tokenizer)}
+    assert spelled == {b"<0x%02X>" % ord(each) for each in characters | {b" "}}  # spaces are U+2581
+    more = Tokenizer(
+        entries | {5000: b"xyzzy"},
+        tokenizer.merges,
+        ["<unk>"],
+        tokenizer.pretokenizer,
+        normalizer=tokenizer.normalizer,
+        text_rules=tokenizer.text_rules,
+    )
+    assert {*unreachable_ids(more)} - {*unreachable_ids(tokenizer)} == {5000}
+    texts = set(texts_of_entries(tokenizer).values())
+    assert {b" the", b"\n", b"\xff"} <= texts
+    assert not any("\u2581" in text.decode(errors="replace") for text in texts)
 
 
-# -- kinds of entries -------------------------------------------------------------------------------------------
+def test_ends_of_words_are_refused() -> None:
+    with pytest.raises(UnsupportedTokenizer, match="end_of_word_suffix"):
+        make_report(named("clip"), None, "")
+    assert describe_entries(named("clip"))["unreachable"]["count"] == 0
 
 
-@pytest.mark.parametrize(
-    ("entry", "reason"),
-    [
-        (b" the", None),
-        (b"\xc3", None),
-        (b"\xe4\xbd", None),
-        (b"\xa9", None),
-        ("日本の".encode(), None),
-        ("한국어 文字".encode(), None),
-        (b"\n\n\t", None),
-        ("क्\u200dष".encode(), None),
-        (b" caf\xc3", "joins parts of characters to whole ones"),
-        (b"\xa9 ", "joins parts of characters to whole ones"),
-        (b"\xa9\xc3", "joins parts of two characters"),
-        (b"\x00", None),
-        (b"a\x00", "holds control characters"),
-        ("\ue000".encode(), "holds unassigned or private characters"),
-        ("\u200b".encode(), "holds invisible format characters"),
-        ("�".encode(), "holds U+FFFD, left by text that was decoded wrongly"),
-        ("aП".encode(), "mixes scripts: Latin and Cyrillic"),
-        (b"-" * 8, "repeats one character: 8 times"),
-        (b" " + b"=" * 9, "repeats one character: 9 times"),
-        (b" " * 16, "repeats one character: 16 times"),
-        (b"-" * 7, None),
-    ],
-    ids=repr,
-)
-def test_strange_entries(entry: bytes, reason: str | None) -> None:
-    assert strangeness(entry) == ([] if reason is None else [reason])
+# -- kinds of entries
+
+STRANGE: dict[bytes, str | None] = {
+    **dict.fromkeys((b" the", b"\xc3", b"\xe4\xbd", b"\xa9", b"\n\n\t", b"\x00", b"-" * 7)),
+    **dict.fromkeys(text.encode() for text in ("日本の", "한국어 文字", "क्\u200dष")),
+    b" caf\xc3": "joins parts of characters to whole ones",
+    b"\xa9 ": "joins parts of characters to whole ones",
+    b"\xa9\xc3": "joins parts of two characters",
+    b"a\x00": "holds control characters",
+    "\ue000".encode(): "holds unassigned or private characters",
+    "\u200b".encode(): "holds invisible format characters",
+    "�".encode(): "holds U+FFFD, left by text that was decoded wrongly",
+    "aП".encode(): "mixes scripts: Latin and Cyrillic",
+    "aб日のc".encode(): "mixes scripts: Latin and Cyrillic and Han",
+    b"-" * 8: "repeats one character: 8 times",
+    b" " + b"=" * 9: "repeats one character: 9 times",
+    b" " * 16: "repeats one character: 16 times",
+}
+SCRIPTS = {
+    "Latin": [" Haus", "ß", "\u0301e"],
+    "Cyrillic": ["Привет"],
+    "Han": ["、日本"],
+    "Devanagari": ["मि", "ि"],
+    "Gothic": ["𐌰"],
+    "other scripts": ["𞤀"],
+    "digits": [" 12", "½"],
+    "punctuation": ["..."],
+    "symbols": [" €", "🙂"],
+    "white space": ["\n ", ""],
+    "control": ["\x00"],
+    "unassigned": ["\ue000"],
+    "marks": ["\u0301"],
+}
 
 
-def test_entries_are_shown_on_one_line() -> None:
-    assert entry_text(b" caf\xc3") == "' caf\\xc3'"
-    assert entry_text(b"-" * 50) == "'-' x 50"
-    assert entry_text(b"\n" * 8) == "'\\n' x 8"
-    assert "\n" not in entry_text(b"a\n" * 100)
-
-
-@pytest.mark.parametrize(
-    ("text", "script"),
-    [
-        (" Haus", "Latin"),
-        ("ß", "Latin"),
-        ("\u0301e", "Latin"),
-        ("Привет", "Cyrillic"),
-        ("、日本", "Han"),
-        ("मि", "Devanagari"),
-        ("ि", "Devanagari"),
-        ("𐌰", "Gothic"),
-        ("𞤀", "other scripts"),
-        (" 12", "digits"),
-        ("½", "digits"),
-        ("...", "punctuation"),
-        (" €", "symbols"),
-        ("🙂", "symbols"),
-        ("\n ", "white space"),
-        ("", "white space"),
-        ("\x00", "control"),
-        ("\ue000", "unassigned"),
-    ],
-)
-def test_scripts(text: str, script: str) -> None:
-    assert script_of_text(text) == script
-    assert script_of_bytes(text.encode()) == script
-
-
-def test_bytes_have_no_script() -> None:
+def test_kinds_of_entries() -> None:
+    for entry, reason in STRANGE.items():
+        assert strangeness(entry) == ([] if reason is None else [reason]), entry
+    found = {script: [script_of_bytes(text.encode()) for text in texts] for script, texts in SCRIPTS.items()}
+    assert found == {script: [script] * len(texts) for script, texts in SCRIPTS.items()}
     assert script_of_bytes(b"a\xff") == "bytes"
-    assert script_of("\u0301") == "marks"
-    assert scripts_in("aб日のc") == ["Latin", "Cyrillic", "Han"]
+    shown = {b" caf\xc3": "' caf\\xc3'", b"-" * 50: "'-' x 50", b"\n" * 8: "'\\n' x 8"}
+    assert {entry: entry_text(entry) for entry in shown} == shown
+    assert entry_text(b"a\n" * 100).isprintable()
 
 
-# -- as text, page and JSON ----------------------------------------------------------------------------------
+# -- text and page
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return train([TEXT.encode()], 320, [END])
 
 
 @pytest.fixture
 def report(tokenizer: Tokenizer) -> dict[str, Any]:
-    return make_report(tokenizer, count_pretokens(["the Größe 你好 test".encode()], [END]), "<b>held & out")
+    return make_report(tokenizer, counted(tokenizer, ["the Größe 你好 test"]), "<b>held & out")
 
 
 def test_text(report: dict[str, Any]) -> None:
-    text = report_text(report)
-    lines = text.splitlines()
+    lines = report_text(report).splitlines()
     assert lines[0] == "320 entries, 1 special token, pattern gpt2"
-    assert lines[1].startswith(
-        f"{report['text']['bytes_per_token']:.3f} bytes per token on <b>held & out: 23 bytes in "
-    )
+    figure = f"{report['text']['bytes_per_token']:.3f} bytes per token"
+    assert lines[1].startswith(f"{figure} on <b>held & out: 23 bytes in ")
     for heading in (
         "Bytes per token by vocabulary size",
         "Scripts (100.0 %",
@@ -242,104 +251,26 @@ def test_page(report: dict[str, Any], tokenizer: Tokenizer) -> None:
 
     Parser().feed(page)
     assert opened == []
-
-
-def test_a_page_without_a_text(tokenizer: Tokenizer) -> None:
-    page = report_page(make_report(tokenizer, None, ""), tokenizer.ordinary_entries, "t.json")
-    assert "bytes per token" not in page
-    assert "Longest entries" in page
-
-
-def test_the_curve_of_the_page_matches_its_points(report: dict[str, Any], tokenizer: Tokenizer) -> None:
-    """From the left edge of the plot to the right, bottom up, in hundredths."""
+    entries_alone = report_page(make_report(tokenizer, None, ""), tokenizer.ordinary_entries, "t.json")
+    assert "bytes per token" not in entries_alone
+    assert "Longest entries" in entries_alone
+    # The curve, from the left edge of the plot to the right, bottom up, in hundredths.
     point = report["curve"][0]
-    report["curve"] = [
-        point | {"vocab_size": 1 << size, "bytes_per_token": size - 7.0} for size in (8, 9, 10)
-    ]
+    report["curve"] = [point | {"vocab_size": 1 << n, "bytes_per_token": n - 7.0} for n in (8, 9, 10)]
     (line,) = re.findall(r'<polyline points="([^"]*)"', report_page(report, tokenizer.ordinary_entries, "t"))
     assert line == "0.00,66.67 50.00,33.33 100.00,0.00"
 
 
-def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    try:
-        code = main(list(map(str, arguments)))
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    return code, *capfd.readouterr()
+@pytest.mark.parametrize("name", MEASURABLE)
+def test_a_page_of_text_entries(name: str) -> None:
+    made = make_report(named(name), counted(named(name), ["the other wörld € 𝄞"]), "x")
+    assert "Compression by vocabulary size" in report_page(made, texts_of_entries(named(name)), name)
 
 
-def test_command(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    text = tmp_path / "text"
-    text.write_text(TEXT)
-    path = tmp_path / "t.json"
-    code, _, err = run(
-        capfd,
-        *[
-            "train",
-            text,
-            "--vocab-size",
-            "300,320",
-            "--special-token",
-            END,
-            "--output",
-            tmp_path / "{vocab_size}",
-        ],
-        *["--report", tmp_path / "r.json", "--held-out", text, "--keep-counts", tmp_path / "c"],
-    )
-    assert code == 0
-    assert re.search(r"r\.json: \d\.\d{3} bytes per token on .*text\n$", err)
-    made = json.loads((tmp_path / "r.json").read_text())
-    assert [point["vocab_size"] for point in made["curve"]] == [300, 320]
-    (tmp_path / "320").rename(path)
-    code, out, err = run(capfd, "report", path, text, "--json")
-    assert (code, err) == (0, "")
-    assert json.loads(out)["text"] == made["text"]
-    code, out, _ = run(capfd, "report", path, "--counts", tmp_path / "c", "--json")
-    assert json.loads(out)["text"]["tokens"] == made["text"]["tokens"]
-    code, out, _ = run(capfd, "report", path)
-    assert code == 0
-    assert "entries can never be produced" in out
-    assert "bytes per token" not in out
-    code, out, _ = run(capfd, "report", path, text, "--output", tmp_path / "r.html")
-    assert (code, out) == (0, "")
-    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
-    code, _, err = run(
-        capfd, "train", text, "--vocab-size", 300, "--output", path, "--report", tmp_path / "r.txt"
-    )
-    assert "bytes per token on the training text" in err
-    code, out, _ = run(capfd, "info", tmp_path / "c", "--json")
-    assert json.loads(out)["documents"] == 4
-    assert run(capfd, "info", tmp_path / "c")[1].startswith("distinct pretokens  ")
-
-
-def test_command_refuses(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    text, path = tmp_path / "text", tmp_path / "t.json"
-    text.write_text(TEXT)
-    train([text], 300, [END]).save(path)
-    (tmp_path / "empty").write_text("")
-    run(capfd, "count", text, "--pattern", "qwen2", "--output", tmp_path / "c")
-    for code, message, arguments in [
-        (2, "error: ", ["report", path, tmp_path / "empty"]),
-        (2, "/no: ", ["report", path, tmp_path / "no"]),
-        (2, "--counts: ", ["report", path, text, "--counts", tmp_path / "c"]),
-        (
-            2,
-            f"{tmp_path / 'c'}: .*'qwen2'.*'gpt2'",
-            ["report", path, "--counts", tmp_path / "c"],
-        ),
-        (2, f"--output {tmp_path / 'no/r'}: ", ["report", path, "--output", tmp_path / "no/r"]),
-        (3, f"{text}: ", ["report", path, "--counts", text]),
-        (
-            2,
-            "--held-out: ",
-            ["train", text, "--vocab-size", 300, "--output", path, "--held-out", text],
-        ),
-        (
-            2,
-            "no: ",
-            ["train", text, *"--vocab-size 300 --report r --held-out no --output".split(), path],
-        ),
-    ]:
-        got, out, err = run(capfd, *arguments)
-        assert (got, out, err.count("\n")) == (code, "", 1), err
-        assert re.search(message, err), err
+def test_characters_that_become_nothing() -> None:
+    """Without an unknown token they are dropped: a text may have no tokens at all."""
+    tokenizer = named("no-unknown")
+    report = make_report(tokenizer, count_pretokens(["€€".encode()], [], Pretokenizer(())), "x")
+    assert (report["text"]["tokens"], report["text"]["bytes_per_token"]) == (0, 0)
+    assert report["scripts"]["rows"][0]["bytes_per_token"] == 0
+    assert "Scripts" in report_page(report, texts_of_entries(tokenizer), "x")
