@@ -19,15 +19,15 @@ from bpe.formats.by_path import files_of
 from convert.chat_rules import intake_rules
 from convert.cli.summary import Summary
 from convert.document_ends import document_ends
-from convert.driver.context import Context, Setup
+from convert.driver.context import Context
 from convert.driver.estimate import check_space, estimate_lines
 from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
 from convert.driver.resume import leave_out, resume
 from convert.driver.schedule import EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
 from convert.encode.encode_task import smallest_hashes
-from convert.encode.held_out import SmallestHashes, hash_threshold
-from convert.encode.job import Clock, Job, hand_out
+from convert.encode.held_out import SmallestHashes
+from convert.encode.job import Clock, Job, Setup, hand_out
 from convert.errors import COMPLETE, Advice, BadInput, Refused, UsageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan, make_plan
@@ -144,25 +144,16 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
                 setup = with_sources(setup, with_left_out(former, setup.plan.sources))
         if former is None:  # else a part of the space is in use
             check_space(setup)
-        plan, layout = setup.plan, setup.layout
+        plan = setup.plan
         if workspace.open(plan_record(plan, setup.source["source_sha256"], setup.recorded)):
             progress.note(f"resuming from {workspace.root}")
         finished = workspace.log.recorded()
         leave_out(plan, workspace, finished)
         job = Job(
-            setup.tokenizer,
-            setup.tokenizer.max_token_id,
-            setup.ends.added,
-            plan,
-            options.separator.encode(),
-            options.seed,
-            hash_threshold(options.fraction),
-            setup.rules,
-            workspace.shard_store,
-            workspace.shards,
-            workspace.dataset,
-            layout,
-            has_template=options.template,
+            **vars(setup),
+            shards=workspace.shard_store,
+            temporary=workspace.shards,
+            dataset=workspace.dataset,
             syncs=not engine.inherits,
         )
         # Compressed text may give any number of tasks.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from convert.cli.summary import ends_lines
-from convert.driver.context import Setup
+from convert.encode.job import Setup
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
 from flat_tokens.storage.written_metadata import write_chain

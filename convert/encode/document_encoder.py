@@ -41,8 +41,8 @@ class DocumentEncoder:
 
     def __init__(self, job: Job, threshold: int, shard: ShardWriter, clock: Clock) -> None:
         self._tokenizer, self._marked_text = job.tokenizer, MarkedText(job.tokenizer)
-        self._separator, self._seed, self._threshold = job.separator, job.seed, threshold
-        self._has_template = job.has_template
+        self._separator, self._seed, self._threshold = job.separator, job.options.seed, threshold
+        self._has_template = job.options.template
         self._shard, self._clock = shard, clock
 
     def text(self, source: Source, text: Buffer) -> int:

@@ -35,7 +35,7 @@ class DocumentScreen:
         self, job: Job, intake: ShardIntake, sink: DocumentEncoder | DocumentHasher, clock: Clock
     ) -> None:
         self._intake, self._sink, self._clock = intake, sink, clock
-        self._separator, self._seed = job.separator, job.seed
+        self._separator, self._seed = job.separator, job.options.seed
         self._special = intake.rules.special_in_text
         self._special_tokens = texts_of_special_tokens(job.tokenizer)
         # A tokenizer without this token encodes it as ordinary text, which is most likely a mistake.

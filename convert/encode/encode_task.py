@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from convert.encode.document_encoder import DocumentEncoder
 from convert.encode.document_screen import DocumentScreen
-from convert.encode.held_out import DocumentHasher
+from convert.encode.held_out import DocumentHasher, hash_threshold
 from convert.encode.job import Clock, Job
 from convert.errors import BadInput, DataLost, naming
 from convert.planning.plan import Plan, ShardId, TextChunk
@@ -62,7 +62,7 @@ def encode_chunk(
 ) -> ChunkResult:
     """Encode a text chunk and return its shards, except the numbers in `done`.
 
-    threshold: instead of the job's, if it was not known when the job was handed out.
+    threshold: instead of the one of the fraction, if it was not known when the job was handed out.
 
     Memory depends neither on the chunk nor on its documents. InvalidText (exit 3) names a file and a byte, BadInput a
     bad record or a file that changed.
@@ -251,7 +251,7 @@ class _Encoder:
 
     def __init__(self, job: Job, threshold: int | None, buffers: Buffers | None = None) -> None:
         self._job, self._buffers = job, buffers or _thread_buffers(job)
-        self._threshold = job.threshold if threshold is None else threshold
+        self._threshold = hash_threshold(job.options.fraction) if threshold is None else threshold
         self._decoded_bytes = 0  # of the chunk so far, see `_read_chunk`
         self.clock = Clock()
 
@@ -289,7 +289,9 @@ class _Encoder:
         chunk = plan.chunk(shard.chunk_index)
         with (
             job.shards.folder(job.temporary) as folder,
-            closing(ShardWriter(folder, shard, job.max_token_id, job.ends, job.has_mask)) as writer,
+            closing(
+                ShardWriter(folder, shard, job.tokenizer.max_token_id, job.ends.added, job.has_mask)
+            ) as writer,
         ):
             intake.begin(writer.quarantine)
             encoder = DocumentEncoder(job, self._threshold, writer, self.clock)

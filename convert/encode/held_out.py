@@ -68,8 +68,8 @@ class DocumentHasher:
     """
 
     def __init__(self, job: Job, count: int) -> None:
-        self._separator, self._seed = job.separator, job.seed
-        self._empty = np.uint64(xxh64(b"", job.seed))
+        self._separator, self._seed = job.separator, job.options.seed
+        self._empty = np.uint64(xxh64(b"", job.options.seed))
         self.smallest = SmallestHashes(count)
 
     def text(self, source: Source, text: Buffer) -> int:
