@@ -40,13 +40,9 @@ MAX_BLOCKS = 4  # unpacked blocks of a file that wait to be encoded
 READ_BYTES = 4 << 20
 
 
-class _Memory(threading.local):
-    """Buffers of a thread, kept from task to task so that their pages are touched once."""
-
-    buffers: Buffers | None = None
-
-
-_memory = _Memory()
+_memory = (
+    threading.local()
+)  # buffers of a thread, kept from task to task so that their pages are touched once
 
 
 @dataclass(frozen=True)
@@ -356,6 +352,7 @@ def _read_chunk(
 
 def _thread_buffers(job: Job) -> Buffers:
     block_bytes = min(READ_BYTES, job.plan.shard_text_bytes)
-    if _memory.buffers is None or _memory.buffers.block_bytes != block_bytes:
-        _memory.buffers = Buffers(block_bytes)
-    return _memory.buffers
+    buffers: Buffers | None = getattr(_memory, "buffers", None)
+    if buffers is None or buffers.block_bytes != block_bytes:
+        buffers = _memory.buffers = Buffers(block_bytes)
+    return buffers

@@ -1,7 +1,8 @@
-"""Temporary shards in --scratch: a resumed run finds them, and nothing stays there."""
+"""Temporary shards: a resumed run finds them in --scratch, nothing stays there, and merged ones are deleted."""
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,26 @@ def test_a_restart_removes_the_former_folders() -> None:
     Path("out.partial/dataset").rename("out.partial/dataset.removed")
     assert exit_code(Inline(), restart=True, seed=5) == 0
     assert left() == []
+
+
+class Watched(Executor):
+    """Runs each task when it is submitted, and keeps the largest size of all temporary shards."""
+
+    largest = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        sizes = [path.stat().st_size for path in Path("out.partial/shards").rglob("*.*") if path.is_file()]
+        self.largest = max(self.largest, sum(sizes))
+        return future
+
+
+def test_merged_tokens_stayed_on_the_disk_until_their_starts_were_merged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.shards.merge.MERGE_ITEMS", 64)
+    (folder / "in.txt").write_text("<|endoftext|>".join(["to be or not to be " * 50] * 100))
+    watched = Watched()
+    summary = convert(watched, inputs=["in.txt"], text_chunk_bytes=2000, chunk_tokens=64)
+    assert watched.largest < 4 * summary.tokens / 2

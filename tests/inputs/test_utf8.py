@@ -54,16 +54,6 @@ def test_the_first_invalid_byte(variant: str) -> None:
         assert _core.validate_utf8(long) == first_invalid(long), data
 
 
-@pytest.mark.parametrize("character", ["é", "中", "😀"])
-def test_a_fault_at_every_place(variant: str, character: str) -> None:
-    text = (character * 150).encode()
-    for place in range(200):
-        for wrong in (b"\xff", b"\x80", b"a", character.encode()[:-1], b""):
-            data = text[:place] + wrong + text[place + 1 :]
-            assert _core.validate_utf8(data) == first_invalid(data), (place, wrong)
-        assert _core.validate_utf8(text[:place]) == first_invalid(text[:place])
-
-
 def test_the_error_and_the_repair() -> None:
     for data in itertools.chain(short_texts(), damaged(2, 500)):
         bad, expected = first_invalid(data), data.decode(errors="replace")

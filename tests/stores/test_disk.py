@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
 from pathlib import Path
 from typing import Any
@@ -65,28 +64,6 @@ def test_listings_follow_links_and_skip_what_a_killed_put_left(tmp_path: Path) -
     (tmp_path / "store" / "folder").symlink_to(tmp_path / "real")
     (tmp_path / "store" / "nowhere").symlink_to(tmp_path / "none")
     assert [entry.key for entry in store.list()] == ["a/x", "folder/x"]
-
-
-def _put(folder: str, writer: int, results: multiprocessing.SimpleQueue[int]) -> None:
-    for turn in range(50):
-        try:
-            open_store(folder).put(f"{turn}", b"%d" % writer, if_absent=True)
-            results.put(turn)
-        except AlreadyThere:
-            pass
-
-
-def test_of_several_processes_one_creates_a_file(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    processes = [context.Process(target=_put, args=(str(tmp_path), writer, results)) for writer in range(3)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert sorted(results.get() for _ in range(50)) == list(range(50))
-    assert results.empty()
-    assert len(list(tmp_path.iterdir())) == 50
 
 
 def repeated(function: str, error: type[OSError]) -> Any:

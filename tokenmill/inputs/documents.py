@@ -226,10 +226,3 @@ class Reading:
         """Return the event for rows of a table."""
         self.decoded_bytes += int(batch.offsets[-1])
         return Documents(batch, places, are_rows=True)
-
-
-def pass_over(event: Event) -> None:
-    """Read an event to its end without using it."""
-    if isinstance(event, LongText):
-        for _ in event.pieces:
-            pass
