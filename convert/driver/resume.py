@@ -30,7 +30,6 @@ from convert.planning.plan import Plan
 from convert.shards import merge
 from convert.shards.intake import is_usable, lacks_quarantine
 from convert.shards.merge import FileCheck, MergeTask, ShardCheck, WrittenFiles
-from convert.shards.shard import ShardRecord
 from convert.workdir.journal import Recorded
 from convert.workdir.workdir import WorkDir
 from flat_tokens.writer import place_of
@@ -82,12 +81,24 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
     ledger.unreadable.update(empty_tables(context.plan.sources))
     tasks: list[MergeTask] = []
     written: list[tuple[MergeTask, list[WrittenFiles]]] = []
-    for record in _usable_shards(context, recorded):
+    own_chunks = context.plan.share(options.share)
+    for _, record in sorted(recorded.shards.items()):
+        if record.id.chunk_index not in own_chunks:
+            continue
+        if not is_usable(record.intake, context.rules):
+            raise Refused(
+                f"{workspace.root}: bad records were left out, which --on-error {options.on_error} does not allow. "
+                "Resume with the former --on-error and --replace-invalid, or start over with --restart."
+            )
+        if lacks_quarantine(record, context.rules):
+            continue
         ledger.add(record)
         for task in ledger.ready():
             files = recorded.files(task)
-            tasks += [task] if files is None else []
-            written += [] if files is None else [(task, files)]
+            if files is None:
+                tasks.append(task)
+            else:
+                written.append((task, files))
     lost = Counter[str]()
     intact = _intact(context, recorded, written)
     for number, (task, files) in enumerate(written):
@@ -98,27 +109,10 @@ def resume(context: Context, recorded: Recorded, threshold: int | None = None) -
             lost["output span"] += 1
     if options.share is None:
         workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
-    own_chunks = None if options.share is None else context.plan.share(options.share)
     needed = ledger.needed_files()
-    workspace.shard_store.delete_others(needed, own_chunks)
+    workspace.shard_store.delete_others(needed, None if options.share is None else own_chunks)
     lost["temporary shard"] = _encode_lost_shards(context, recorded, needed, threshold)
     return Resumed(ledger, tasks, lost)
-
-
-def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:
-    """Yield the recorded shards, in order, that the options allow to reuse."""
-    workspace, rules = context.workspace, context.rules
-    own_chunks = context.plan.share(context.options.share)
-    for _, record in sorted(recorded.shards.items()):
-        if record.id.chunk_index not in own_chunks:
-            continue
-        if not is_usable(record.intake, rules):
-            raise Refused(
-                f"{workspace.root}: bad records were left out, which --on-error {rules.on_error} does not allow. "
-                "Resume with the former --on-error and --replace-invalid, or start over with --restart."
-            )
-        if not lacks_quarantine(record, rules):
-            yield record
 
 
 def _intact(
