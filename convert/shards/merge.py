@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 MERGE_ITEMS = 4 << 20  # of a task: fewer cost more per task than they save, more give too few tasks
 SAMPLED_SHARE = 16  # one file in so many is read back
 Files = list[FileRecord]
+_FILE = np.dtype([("bytes", "<u8"), ("digest", "<u8")])
 
 
 class WrittenFiles(NamedTuple):
@@ -55,9 +56,6 @@ class WrittenFiles(NamedTuple):
         rows = np.frombuffer(base64.b64decode(self.packed), _FILE).tolist()
         for number, (size, digest) in enumerate(rows, self.first):
             yield FileRecord(f"{self.prefix}{number}", size, f"{digest:016x}")
-
-
-_FILE = np.dtype([("bytes", "<u8"), ("digest", "<u8")])
 
 
 class MergeTask(NamedTuple):
