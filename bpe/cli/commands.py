@@ -27,7 +27,7 @@ from tokenmill.inputs.rules import IntakeRules
 from tokenmill.stores import is_url, shown_url
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.tally import Tally
+    from bpe.pretoken_counts.reading import Tally
 
 
 def encode(options: Namespace) -> int:

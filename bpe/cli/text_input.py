@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, MissingInput, printable
-from bpe.pretoken_counts.reading import Reader, Records
+from bpe.pretoken_counts.reading import Reader, Records, Tally
 from bpe.pretoken_counts.sources import FileRange, Source, listed
-from bpe.pretoken_counts.tally import Tally
 from tokenmill.cli.standard_streams import complain
 from tokenmill.inputs import utf8
 from tokenmill.inputs.batch import Batch

@@ -26,8 +26,8 @@ from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
 from bpe.pretoken_counts.merging import merge_sorted
+from bpe.pretoken_counts.reading import Tally
 from bpe.pretoken_counts.sources import FileRange
-from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.workspace import PREFIX, Workspace
 from tokenmill.engines.job import JobKey, find_job, require_open
 from tokenmill.engines.worker_process import take_step
@@ -205,7 +205,7 @@ def _part(source: File, piece: Piece, counting: Counting, job: CountingJob) -> F
     """Return the part of a source that a chunk counts, or None. piece: the bytes of the source in the chunk."""
     size = source.size_bytes
     is_text = source.kind.format == "text" and not job.options.text_separator
-    if not source.kind.is_divisible or (is_text and not counting.counter.may_cut):
+    if not source.kind.is_divisible or (is_text and not counting.may_cut):
         return FileRange(source, 0, size) if piece.start == 0 else None
     if not is_text or (piece.start, piece.stop) == (0, size):
         return FileRange(source, piece.start, piece.stop)
@@ -228,13 +228,13 @@ def _cut(file: RandomFile, start: int, stop: int, counting: Counting) -> int | N
     if start == 0:
         return 0
     # A special token or character that begins before a window ends within this margin.
-    margin = counting.counter.longest_special + 8
+    margin = max(map(len, counting.specials), default=0) + 8
     window_bytes = max(_WINDOW_BYTES, 8 * margin)
     while start < stop:
         window = bytes(read_at(file, start, min(window_bytes, stop - start)))
         text = window.lstrip(_CONTINUATION)
         text = text[: len(text) - cut_character_bytes(text[-3:])]
-        if validate_utf8(text) < 0 and (cut := counting.counter.last_cut(text)) > margin:
+        if validate_utf8(text) < 0 and (cut := counting.last_cut(text)) > margin:
             return start + len(window) - len(window.lstrip(_CONTINUATION)) + cut
         start += window_bytes - 2 * margin
     return None

@@ -2,37 +2,46 @@
 
 The counts equal `reference.count_pretokens`. They do not depend on the number of threads, the order of the sources,
 the size of the blocks, or spilling, because a block ends only where the text may be cut whatever follows
-(`bpe.pretoken_counts.text_blocks`). No pretoken spans two sources.
+(`bpe.pretoken_counts.reading`). No pretoken spans two sources.
 
-With a budget, counts that outgrow their share of it are spilled to files (`bpe.pretoken_counts.bounded_counter`). The
-result is a `CountSet`, which merges its parts when it is read.
+With a budget, counts that outgrow their share of the memory are written to a sorted file, and counting continues with
+an empty table. The result is a `CountSet`, which merges its parts when it is read. If the core does not support the
+pattern or the normalizer, text is split in Python.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
 
-from bpe.errors import BadArgument, with_sentence
-from bpe.normalizers import Normalizer, make_normalizer
-from bpe.pretoken_counts.bounded_counter import BoundedCounter
+from bpe import _core
+from bpe.errors import BadArgument, NotEnoughMemory, UncoveredText, with_sentence
+from bpe.normalizers import INPUT, Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
-from bpe.pretoken_counts.reading import Reader, Records, text_blocks
+from bpe.pretoken_counts.reading import Block, Reader, Records, Tally, text_blocks
 from bpe.pretoken_counts.sources import FileRange, list_of, listed, spooled
-from bpe.pretoken_counts.tally import Tally
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
+from bpe.reference import cut_at_special_tokens
+from bpe.threads import available_threads
 from tokenmill.inputs import utf8
+from tokenmill.inputs._core import rows_with_special_tokens
 from tokenmill.inputs.batch import Batch
 from tokenmill.stores import NO_OPTIONS
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from bpe.pretoken_counts.sources import Input, Source
+    from tokenmill.inputs.pieced_text import PiecedText
 
 __all__ = [
     "CountingOptions",
@@ -41,6 +50,14 @@ __all__ = [
     "count_pretokens",
     "count_sources",
 ]
+
+# A block takes a few milliseconds, which bounds the delay of Ctrl-C. It stays in the cache until it is counted.
+THREAD_BLOCK_BYTES: Final = 2 << 20
+MAX_BLOCK_BYTES: Final = 256 << 20
+PYTHON_BLOCK_BYTES: Final = 2 << 20  # at most a second in the regex package
+# Tables per thread for counting and sorting (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
+THREAD_BYTES: Final = 10 << 20
+SPILL_SHARE: Final = 8  # counts are spilled when they take an eighth of the free memory
 
 
 def count_pretokens(
@@ -137,7 +154,7 @@ def count_sources(
 class Counting:
     """A count in progress.
 
-    counter: holds the counts so far.
+    specials: special tokens to split the text at.
     tally: replaced bytes and skipped records so far.
     """
 
@@ -149,16 +166,55 @@ class Counting:
         workspace: Workspace | None,
     ) -> None:
         self.tally = Tally()
-        self._options = options
-        self._progress = progress
+        self._options, self._progress, self._workspace = options, progress, workspace
+        self.specials = [token.encode() for token in options.special_tokens]
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
         self._normalizer = make_normalizer(options.normalizer)
-        self.counter = BoundedCounter(options, self._pretokenizer, self._normalizer, budget, workspace)
+        self._preparation = self._pretokenizer.preparation(self._normalizer)
+        self._core_normalizer = None if self._preparation is None else self._preparation.core
+        self._automaton = self._pretokenizer.automaton
+        if self._preparation is not None and self._core_normalizer is None:
+            self._automaton = None  # text that Python normalizes is split in Python
+        self._counter = self._new_counter()
+        self._runs: list[CountsFile] = []
+        self._threads = options.threads or available_threads()
+        self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
+        if self._automaton is None:
+            self._block_bytes = min(self._block_bytes, PYTHON_BLOCK_BYTES)
+        self._spill_bytes: int | None = None  # None: all counts stay in memory
+        self._held_bytes: int | None = None  # limit for text that cannot be cut, None for no limit
+        if budget is not None:
+            free = budget.free_bytes
+            self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
+            # A block of short pretokens grows the counts by up to 15 times its size, and draining them takes as much
+            # again: (1/SPILL_SHARE + 15/128) * 2 = 0.48 of the free memory, and the buffers. The threads' tables are
+            # freed before.
+            self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
+            self._spill_bytes = free // SPILL_SHARE
+            # Held text is in both buffers, and together with its pretokens twice in the counter. For the regex package,
+            # text consists of characters of 4 bytes.
+            room = free - self._threads * THREAD_BYTES - (2 << 20)
+            self._held_bytes = free // 16 if self._automaton is None else room * 4 // 13
         if progress is not None and (note := self._pretokenizer.slow_note):
             progress.note(with_sentence(note, "Run count --executor process to use all cores."))
-        self._specials = [token.encode() for token in options.special_tokens]
-        self._done_bytes = self._text_bytes = 0
+        self._documents = self._done_bytes = self._text_bytes = 0
         self._sources: list[CountedSource] = []
+
+    @property
+    def may_cut(self) -> bool:
+        """Return whether cuts can be found without the preceding text. Special tokens that may overlap prevent this."""
+        firsts = {token[0] for token in self.specials}
+        if any(byte in firsts for token in self.specials for byte in token[1:]):
+            return False
+        if self._options.invalid == "replace" and any(
+            "\ufffd" in token for token in self._options.special_tokens
+        ):
+            return False
+        return bool(self.specials) or self._automaton is not None
+
+    def last_cut(self, text: Buffer) -> int:
+        """See `PretokenCounter.last_cut`."""
+        return self._counter.last_cut(text, self.specials)
 
     def count(self, source: Source) -> None:
         """Count one source."""
@@ -166,44 +222,22 @@ class Counting:
         if source.kind.format != "text" or options.text_separator:
             assert isinstance(source, FileRange)  # streams of documents were spooled
             with Records(source, options.rules, options.text_separator) as records:
-                self._count_documents(records)
-                self._add(records)
+                special_tokens = options.special_tokens if source.kind.format == "text" else ()
+                for found in records.documents():
+                    if isinstance(found, Batch):
+                        self._count_batch(found, source.name, special_tokens)
+                    else:
+                        records.read_bytes += self._count_long(found, source.name, special_tokens)
+                    self._counted(records)
+                self._finish_source(records)
             return
         with source.opened() as stream:
             reader = Reader(source, stream, options.invalid == "replace")
-            self._count_text(reader)
-            self._add(reader)
-
-    def _count_text(self, reader: Reader) -> None:
-        counter = self.counter
-        in_document = reader.starts_in_document(self._specials)
-        for block in text_blocks(reader, counter.last_cut, counter.block_bytes, counter.held_limit):
-            in_document = counter.count_block(block, reader.source.name, in_document)
-            counter.make_room(0)
-            self._update(reader.used_bytes)
-
-    def _count_documents(self, records: Records) -> None:
-        special_tokens = self._options.special_tokens if records.source.kind.format == "text" else ()
-        for found in records.documents():
-            if isinstance(found, Batch):
-                self.counter.count_batch(found, records.source.name, special_tokens)
-            else:
-                records.read_bytes += self.counter.count_long(found, records.source.name, special_tokens)
-            self.counter.make_room(0)
-            self._update(records.used_bytes)
-
-    def _add(self, read: Reader | Records) -> None:
-        """Add the facts of a source that was read to its end."""
-        facts = read.facts()
-        self._text_bytes += read.read_bytes
-        self._done_bytes += facts.counted_bytes
-        self._update(0)
-        self.tally = self.tally.plus(read.tally())
-        self._sources.append(facts)
-
-    def _update(self, used_bytes: int) -> None:
-        if self._progress is not None:
-            self._progress.update(self._done_bytes + used_bytes)
+            in_document = reader.starts_in_document(self.specials)
+            for block in text_blocks(reader, self.last_cut, self._block_bytes, self._held_bytes):
+                in_document = self._count_block(block, source.name, in_document)
+                self._counted(reader)
+            self._finish_source(reader)
 
     def finish(self, sample: str) -> CountSet:
         """Return the counts, and report the tally."""
@@ -211,12 +245,154 @@ class Counting:
             self._pretokenizer,
             tuple(self._options.special_tokens),
             self._text_bytes,
-            self.counter.documents,
+            self._documents,
             self.tally.replaced,
             sample=sample,
             sources=joined_sources(self._sources) if sample else tuple(self._sources),
             normalizer=self._normalizer,
         )
-        parts = self.counter.parts(facts)
         self.tally.report_to(self._progress)
-        return CountSet(parts, facts)
+        if not self._runs:
+            return CountSet([PretokenCounts(*self._counter.drain(), facts)], facts)
+        if len(self._counter):
+            self._spill()
+        return CountSet(self._runs, facts)
+
+    def _new_counter(self) -> _core.PretokenCounter:
+        counter = _core.PretokenCounter(self._automaton)
+        counter.set_normalizer(self._core_normalizer)
+        return counter
+
+    def _counted(self, read: Reader | Records) -> None:
+        """Spill the counts if they are too large, and report the progress."""
+        self._make_room(0)
+        if self._progress is not None:
+            self._progress.update(self._done_bytes + read.used_bytes)
+
+    def _finish_source(self, read: Reader | Records) -> None:
+        """Add the facts of a source that was read to its end."""
+        facts = read.facts()
+        self._text_bytes += read.read_bytes
+        self._done_bytes += facts.counted_bytes
+        if self._progress is not None:
+            self._progress.update(self._done_bytes)
+        self.tally = self.tally.plus(read.tally())
+        self._sources.append(facts)
+
+    def _make_room(self, text_bytes: int) -> None:
+        """Spill the counts if `text_bytes` more could outgrow their share of the memory."""
+        if self._spill_bytes is None:
+            return
+        counted = self._counter.counted_bytes()
+        if counted and counted + text_bytes > self._spill_bytes:
+            self._spill()
+
+    def _spill(self) -> None:
+        assert self._workspace is not None
+        run = self._workspace.new_file()
+        write_counts_file(run, self._counter.drain(), CountsFacts(), temporary=True)
+        self._runs.append(CountsFile(run))
+
+    def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
+        """Count a block and return whether it ends inside a document. in_document: whether it continues a document.
+
+        Raise InvalidText with the offset of the byte, or EnvironmentFailure if counts cannot be spilled.
+        """
+        self._make_room(block.text.nbytes)
+        if self._automaton is None:
+            utf8.check(block.text, where, block.start)
+            text = str(block.text, "utf-8")
+            in_document = self._count_in_python(text, where, block.start, in_document)
+        else:
+            try:
+                started, in_document = self._counter.count(
+                    block.text, self.specials, self._threads, in_document
+                )
+            except ValueError:
+                utf8.check(block.text, where, block.start)  # names the source and the byte
+                raise
+            self._documents += started
+        return in_document
+
+    def _count_in_python(
+        self,
+        text: str,
+        where: str,
+        base_bytes: int,
+        in_document: bool,
+        special_tokens: Sequence[str] | None = None,
+    ) -> bool:
+        """Count a text as `_count_block` does. special_tokens: None for the tokens of the options."""
+        special_tokens = self._options.special_tokens if special_tokens is None else special_tokens
+        counts: Counter[bytes] = Counter()
+        done = 0
+        for part, is_special in cut_at_special_tokens(text, special_tokens):
+            if is_special:
+                in_document = False
+            elif part:
+                self._documents += not in_document
+                in_document = True
+                normalizer = self._preparation
+                normalized = part if normalizer is None else normalizer.apply(part.encode(), INPUT).decode()
+                try:
+                    counts.update(self._pretokenizer.iterate(normalized))
+                except UncoveredText as error:
+                    if normalizer is not None:
+                        error = error.moved(normalizer.place_before(part.encode(), error.place) - error.place)
+                    raise error.moved(base_bytes + len(text[:done].encode()), where) from None
+            done += len(part)
+        add_mapping(self._counter, counts)
+        return in_document
+
+    def _count_batch(self, batch: Batch, where: str, special_tokens: Sequence[str] = ()) -> None:
+        """Count a batch of documents. special_tokens: tokens to split them at."""
+        self._make_room(int(batch.offsets[-1]))
+        if self._automaton is None:
+            for start, stop in pairwise(batch.offsets.tolist()):
+                text = str(memoryview(batch.text)[start:stop], "utf-8")
+                self._count_in_python(text, where, 0, in_document=False, special_tokens=special_tokens)
+            return
+        specials = [token.encode() for token in special_tokens]
+        if specials and len(rows := rows_with_special_tokens(batch.text, batch.offsets, specials)):
+            for row in rows.tolist():
+                start, stop = batch.offsets[row : row + 2].tolist()
+                document = memoryview(batch.text)[start:stop]
+                self._documents += self._counter.count(document, specials, self._threads, False)[0]
+            batch = batch.without(rows)
+        self._documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
+
+    def _count_long(self, found: PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
+        """Count a long document if it is valid. Return its number of bytes, 0 if it is invalid."""
+        own = self._new_counter()
+        specials = [token.encode() for token in special_tokens]
+        held = bytearray()
+        text_bytes = wanted = started = 0
+        in_document = False
+        for text in found.texts():
+            view = memoryview(text)
+            held += view
+            text_bytes += view.nbytes
+            if self._automaton is None or len(held) < max(wanted, self._block_bytes):
+                continue
+            if self._held_bytes is not None and max(len(held), own.counted_bytes()) > self._held_bytes:
+                raise NotEnoughMemory(
+                    f"{where}: byte {found.start}: document is longer than the memory limit allows. Raise "
+                    "--max-memory."
+                )
+            wanted = 2 * len(held)
+            if cut := self._counter.last_cut(held, specials):
+                begun, in_document = own.count(memoryview(held)[:cut], specials, self._threads, in_document)
+                started += begun
+                held = held[cut:]
+                wanted = 0
+        if found.fault:
+            return 0
+        if self._automaton is None:
+            self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=special_tokens)
+            return text_bytes
+        begun, _ = own.count(held, specials, self._threads, in_document)
+        self._documents += started + begun
+        self._make_room(own.counted_bytes())
+        pretoken_bytes, ends, counts = own.drain()
+        self._counter.add(pretoken_bytes.data, ends, counts)
+        return text_bytes

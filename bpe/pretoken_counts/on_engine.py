@@ -20,8 +20,8 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, Scratch, count_chunk, merge_runs
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
+from bpe.pretoken_counts.reading import Tally
 from bpe.pretoken_counts.sources import FileRange, Stream
-from bpe.pretoken_counts.tally import Tally
 from bpe.pretokenizer import Pretokenizer
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.job import hand_out

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bpe.errors import NotEnoughMemory, system_failure
 from bpe.pretoken_counts.counts_facts import CountedSource
 from bpe.pretoken_counts.sources import FileRange
-from bpe.pretoken_counts.tally import Skipped, Tally
+from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.documents import Buffers, Documents, LongText, Reading
 from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
 from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
-from tokenmill.inputs.sizes import bytes_text
+from tokenmill.inputs.sizes import bytes_text, counted
 from tokenmill.inputs.source_list import Piece
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.text_documents import checked_text, valid_documents
@@ -34,35 +34,62 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.sources import Source
+    from bpe.progress import Progress
     from tokenmill.inputs.batch import Batch
 
-# A block takes a few milliseconds, which bounds the delay of Ctrl-C. It stays in the cache until it is counted.
-THREAD_BLOCK_BYTES: Final = 2 << 20
-MAX_BLOCK_BYTES: Final = 256 << 20
 _REPAIRED_BYTES: Final = (
     1 << 18
 )  # repaired at a time; an invalid byte becomes three, and several copies are held
 _UNKNOWN: Final = 1 << 61
 
 
-class HeldLimit(NamedTuple):
-    """The limit for text that is held because it cannot be cut.
+class Skipped(NamedTuple):
+    """Bad records with the same reason.
 
-    bytes: the limit.
-    memory_for: the memory limit, as text, with which that many bytes may be held.
+    first: (source, offset, unit) of the first one; the unit is "row", "byte", or "" for a whole file.
     """
 
-    bytes: int
-    memory_for: Callable[[int], str]
+    reason: str
+    records: int
+    first: tuple[str, int, str]
 
-    def refused(self, reader: Reader, start: int, held_bytes: int) -> NotEnoughMemory:
-        """Return the error for text that cannot be cut after byte `start` of its source."""
-        left = reader.left_bytes * (3 if reader.replaces else 1)
-        return NotEnoughMemory(
-            f"{reader.source.name}: byte {start}: no place to split the next {bytes_text(held_bytes)}, more than the "
-            "memory limit allows. Pass the special token that ends documents, or --max-memory "
-            f"{self.memory_for(held_bytes + (left if left < _UNKNOWN else held_bytes))} or more."
-        )
+    @property
+    def line(self) -> str:
+        """Return a text such as "malformed: 2, first in a.jsonl at byte 17"."""
+        source, offset, unit = self.first
+        at = f" at {unit} {offset}" if unit else ""
+        return f"{self.reason}: {self.records:,}, first in {printable(source)}{at}"
+
+
+class Tally(NamedTuple):
+    """The number of inserted U+FFFD, and the bad records that were skipped."""
+
+    replaced: int = 0
+    skipped: tuple[Skipped, ...] = ()
+
+    def plus(self, other: Tally) -> Tally:
+        """Return the sum of both."""
+        own = {skipped.reason: skipped for skipped in self.skipped}
+        for reason, count, first in other.skipped:
+            if reason in own:
+                count, first = count + own[reason].records, min(first, own[reason].first)
+            own[reason] = Skipped(reason, count, first)
+        return Tally(self.replaced + other.replaced, tuple(own.values()))
+
+    def report_to(self, progress: Progress | None) -> None:
+        """Pass the lines to `progress.note`."""
+        if progress is not None:
+            for line in self.lines():
+                progress.note(line)
+
+    def lines(self) -> Iterator[str]:
+        """Yield one line per kind of notice."""
+        if self.replaced:
+            yield f"replaced {counted(self.replaced, 'byte sequence')} with U+FFFD (invalid UTF-8)"
+        if self.skipped:
+            count = sum(skipped.records for skipped in self.skipped)
+            reasons = "; ".join(skipped.line for skipped in sorted(self.skipped))
+            yield f"skipped {counted(count, 'bad record')} ({reasons})"
 
 
 class Block(NamedTuple):
@@ -165,12 +192,12 @@ class Reader:
 
 
 def text_blocks(
-    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: HeldLimit | None = None
+    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_bytes: int | None = None
 ) -> Generator[Block, None, None]:
     """Yield the text of the reader in blocks of about `block_bytes`. It is not checked for invalid UTF-8.
 
     last_cut: returns the last offset at which a text may be cut, 0 if there is none.
-    held_limit: raise NotEnoughMemory before more text is held.
+    held_bytes: raise NotEnoughMemory before more text is held.
     """
     buffer, other = bytearray(), bytearray()
     held, start = 0, reader.start
@@ -185,10 +212,14 @@ def text_blocks(
             else:
                 # At least as much as is held, so that text that cannot be cut is searched log n times.
                 more = max(block_bytes, held)
-                if held_limit is not None and held and held + min(more, reader.left_bytes) > held_limit.bytes:
-                    more = held_limit.bytes - held
+                if held_bytes is not None and held and held + min(more, reader.left_bytes) > held_bytes:
+                    more = held_bytes - held
                     if more < min(block_bytes, reader.left_bytes):
-                        raise held_limit.refused(reader, start, held)
+                        raise NotEnoughMemory(
+                            f"{reader.source.name}: byte {start}: no place to split the next {bytes_text(held)}, more "
+                            "than the memory limit allows. Pass the special token that ends documents, or raise "
+                            "--max-memory."
+                        )
                 buffer, stop, at_end = _read(reader, buffer, held, more)
             tail = bytes(memoryview(buffer)[max(0, stop - 3) : stop])
             whole = stop if at_end else stop - utf8.cut_character_bytes(tail)

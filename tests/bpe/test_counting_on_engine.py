@@ -117,8 +117,8 @@ def test_one_compressed_file(
     name: str, tokens: list[str], pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is one task, which counts block by block."""
-    monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.THREAD_BLOCK_BYTES", 3000)
-    monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.PYTHON_BLOCK_BYTES", 3000)
+    monkeypatch.setattr("bpe.pretoken_counts.counting.THREAD_BLOCK_BYTES", 3000)
+    monkeypatch.setattr("bpe.pretoken_counts.counting.PYTHON_BLOCK_BYTES", 3000)
     monkeypatch.setattr("bpe.pretoken_counts.reading.Buffers", lambda: Buffers(3000))
     rng = random.Random(5)
     documents = [

@@ -17,7 +17,7 @@ import pytest
 
 from bpe.__main__ import main
 from bpe.errors import BadTokenizer, EnvironmentFailure
-from bpe.pretoken_counts import bounded_counter
+from bpe.pretoken_counts import counting
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -53,7 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "temp").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
-    monkeypatch.setattr("bpe.pretoken_counts.bounded_counter.THREAD_BLOCK_BYTES", 1 << 16)  # several blocks
+    monkeypatch.setattr("bpe.pretoken_counts.counting.THREAD_BLOCK_BYTES", 1 << 16)  # several blocks
     Path("en.txt").write_text(f"the mill by the river and the weir{END}" * 5000)
     return tmp_path / "work"
 
@@ -237,7 +237,7 @@ def test_kept_counts_in_an_input_folder_are_not_text(here: Path, run: Run) -> No
 def test_a_disk_that_is_full_when_counts_are_spilled(
     command: list[str], here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spill, spilled = bounded_counter.write_counts_file, []
+    spill, spilled = counting.write_counts_file, []
 
     def write_or_fail(path: Path, *arguments: Any, **named: Any) -> None:
         if len(spilled) == 1:
@@ -247,8 +247,8 @@ def test_a_disk_that_is_full_when_counts_are_spilled(
         spill(path, *arguments, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bounded_counter, "write_counts_file", write_or_fail)
-        patched.setattr(bounded_counter, "SPILL_SHARE", 1 << 30)
+        patched.setattr(counting, "write_counts_file", write_or_fail)
+        patched.setattr(counting, "SPILL_SHARE", 1 << 30)
         code, err = run(*command)
     assert code == 4
     assert "No space left on device" in err
