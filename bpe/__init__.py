@@ -28,10 +28,10 @@ if TYPE_CHECKING:
         UnsupportedTokenizer,
     )
     from bpe.patterns import PATTERNS
-    from bpe.pretoken_counts.count_files import count_files
     from bpe.pretoken_counts.count_set import CountSet
     from bpe.pretoken_counts.counting import count_pretokens
     from bpe.pretoken_counts.counts import PretokenCounts
+    from bpe.pretoken_counts.on_engine import count_files
     from bpe.ragged import Ragged
     from bpe.tokenizer import Tokenizer
     from bpe.training import Training, train, train_on, train_sizes
@@ -51,7 +51,7 @@ _MODULE_OF = {
     "UncoveredText": "errors",
     "UnsupportedTokenizer": "errors",
     "CountSet": "pretoken_counts.count_set",
-    "count_files": "pretoken_counts.count_files",
+    "count_files": "pretoken_counts.on_engine",
     "count_pretokens": "pretoken_counts.counting",
     "PretokenCounts": "pretoken_counts.counts",
     "PATTERNS": "patterns",

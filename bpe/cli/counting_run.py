@@ -30,7 +30,6 @@ from tokenmill.cli.standard_streams import complain
 from tokenmill.stores import is_url
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.on_engine import Elsewhere
     from tokenmill.engines.choose import EngineOptions
 
 _T = TypeVar("_T")
@@ -104,7 +103,12 @@ class CountingRun:
         )
         if note := plain_text_note(self._sources):
             self.progress.note(note)
-        elsewhere = None if self._engine is None else self._elsewhere(self._engine)
+        elsewhere = None
+        if self._engine is not None:
+            from bpe.pretoken_counts.on_engine import Elsewhere  # imports the engines
+
+            limits = options.text_chunk_bytes, options.max_memory
+            elsewhere = Elsewhere.of(self._engine, options.scratch, options.output, *limits, self._notice)
 
         def gather() -> CountSet:
             return gather_counts(
@@ -123,23 +127,6 @@ class CountingRun:
             return self._signals.at_once(gather)
         except KeyboardInterrupt:
             raise Stopped("interrupted while counting", self._signals.exit_code) from None
-
-    def _elsewhere(self, engine: EngineOptions) -> Elsewhere:
-        from bpe.pretoken_counts.count_files import open_elsewhere
-
-        options = self._options
-        return self._stack.enter_context(
-            open_elsewhere(
-                engine,
-                options.scratch,
-                options.output,
-                dict(options.storage_option),
-                self.workspace,
-                options.text_chunk_bytes,
-                options.max_memory,
-                notice=self._notice,
-            )
-        )
 
     def _notice(self, text: str) -> None:
         if not self._options.quiet:

@@ -20,7 +20,6 @@ from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import (
     MemoryBudget,
-    check_room,
     refused_training,
     training_bytes,
     ways_out,
@@ -32,9 +31,9 @@ from tokenmill.stores import NO_OPTIONS, StorageOptions
 if TYPE_CHECKING:
     from bpe.progress import Progress
 
-_COUNTED_APART: Final = 1 << 16  # `fit` tries minimum counts below this
+_BINS: Final = 1 << 16  # of the histograms, so also the minimum counts that `fit` tries
 # Share of all occurrences. If more are left out, the vocabulary does not represent the text.
-_MOST_LEFT_OUT: Final = 0.9
+_MAX_LEFT_OUT: Final = 0.9
 
 MinCount = int | Literal["fit"]
 
@@ -98,16 +97,12 @@ class CountSet:
         storage_options: StorageOptions = NO_OPTIONS,
     ) -> None:
         """Write the sum as one counts file or, at a URL, one object. It appears complete or not at all."""
-        if len(self.parts) == 1 and isinstance(self.parts[0], PretokenCounts):
-            write_counts_file(path, self.parts[0].arrays, self.facts, storage_options=storage_options)
+        if len(self.parts) == 1:
+            write_counts_file(path, self.parts[0].blocks, self.facts, storage_options=storage_options)
             return
-        write_counts_file(
-            path,
-            self.blocks(workspace, budget),
-            self.facts,
-            storage_options=storage_options,
-            spool_folder=None if workspace is None else str(workspace.folder),
-        )
+        folder = None if workspace is None else workspace.folder
+        blocks = self.blocks(workspace, budget)
+        write_counts_file(path, blocks, self.facts, storage_options=storage_options, spool_folder=folder)
 
     def load(
         self,
@@ -170,69 +165,53 @@ class CountSet:
         vocab_size: int,
         threads: int | None,
     ) -> tuple[int, int, int]:
-        """Return (lowest count to keep, number of pretokens kept, their bytes), from a histogram of the counts.
+        """Return (lowest count to keep, number of pretokens kept, their bytes).
+
+        Bin 0 of the histograms has the counts below the minimum, bin 1 the minimum itself, and the last bin all above.
 
         Raise NotEnoughMemory if leaving out rare pretokens does not help.
         """
         lowest = 1 if min_count == "fit" else min_count
-        size = max(_COUNTED_APART, lowest + 1) if lowest < 1 << 24 else _COUNTED_APART
-        scale = 1 if lowest < size else lowest  # above: a count is only "less" or "not less"
-        numbers, sizes, sums = (np.zeros(size, np.int64) for _ in range(3))
+        numbers, sizes, sums = (np.zeros(_BINS, np.int64) for _ in range(3))
         pairs = np.zeros(1 << 16, np.int64)
         for text, ends, counts in self.blocks(workspace, budget):
             _add_pairs(text, pairs)
-            lengths = np.diff(ends, prepend=np.uint64(0)).astype(np.int64)
-            places = np.minimum(counts // np.uint64(scale), np.uint64(size - 1)).astype(np.int64)
-            np.add.at(numbers, places, 1)
-            np.add.at(sizes, places, lengths)
-            np.add.at(sums, places, counts.astype(np.int64))  # merge_parts checks for overflow
-        numbers_above, sizes_above = (column[::-1].cumsum()[::-1] for column in (numbers, sizes))
-        place = 1 if scale > 1 else lowest
+            above = np.minimum(counts - np.uint64(lowest - 1), np.uint64(_BINS - 1))
+            bins = np.where(counts < np.uint64(lowest), 0, above).astype(np.int64)
+            np.add.at(numbers, bins, 1)
+            np.add.at(sizes, bins, np.diff(ends, prepend=np.uint64(0)).astype(np.int64))
+            np.add.at(sums, bins, counts.astype(np.int64))  # merge_parts checks for overflow
+        kept, kept_bytes = (column[::-1].cumsum()[::-1] for column in (numbers, sizes))
 
-        def needed(place: int, at_most: bool = True) -> int:
-            """Return the additional memory for merging the pretokens of bin `place` and above."""
-            held = self._held_bytes if place == 1 else 0  # leaving out pretokens copies the others
-            kept = int(numbers_above[place]), int(sizes_above[place])
-            return training_bytes(*kept, vocab_size, at_most, int(pairs.max()), threads) - held
+        def needed(first: int, at_most: bool = True) -> int:
+            """Return the additional memory for merging the pretokens of bin `first` and above."""
+            held = self._held_bytes if first == lowest == 1 else 0  # leaving out pretokens copies the others
+            size = int(kept[first]), int(kept_bytes[first])
+            return training_bytes(*size, vocab_size, at_most, int(pairs.max()), threads) - held
 
         free = budget.free_bytes
-        fitting = place  # the lowest bin that fits for any text
-        while fitting < size - 1 and free < needed(fitting):
-            fitting += 1
-        leaves_enough = int(sums[:fitting].sum()) <= _MOST_LEFT_OUT * int(sums.sum())
-        if min_count == "fit":
-            if fitting > 1 and not leaves_enough:
-                # Report the highest minimum that keeps enough.
-                above = sums[::-1].cumsum()[::-1]
-                enough = int(np.flatnonzero(above >= (1 - _MOST_LEFT_OUT) * int(sums.sum()))[-1])
-                what = (
-                    f"merging pretokens that occur {max(1, enough)} times or more (fit drops nearly all text)"
-                )
-                check_room(max(needed(max(1, enough)), budget.free_bytes + 1), what, budget)
-            place = fitting
-        if needed(place, at_most=min_count == "fit") > free:
-            helps = leaves_enough and fitting > place and scale == 1
-            raise refused_training(
-                int(numbers_above[place]),
-                needed(place, at_most=False),
-                needed(place),
-                budget,
-                ways_out(helps, int(numbers_above[place])),
-            )
-        lowest = place * scale
-        if numbers.any() and not numbers_above[place]:
+        fitting = next((first for first in range(1, _BINS - 1) if needed(first) <= free), _BINS - 1)
+        helps = fitting > 1 and int(sums[:fitting].sum()) <= _MAX_LEFT_OUT * int(sums.sum())
+        first = fitting if min_count == "fit" and helps else 1
+        if needed(first, at_most=min_count == "fit") > free:
+            distinct = int(kept[first])
+            estimates = needed(first, at_most=False), needed(first)
+            helps = helps and min_count != "fit"
+            raise refused_training(distinct, *estimates, budget, ways_out(helps, distinct))
+        lowest += first - 1
+        left_out, every = int(numbers[:first].sum()), int(numbers.sum())
+        if every and left_out == every:
             raise BadArgument(
-                f"min_pretoken_count: leaves out all {int(numbers.sum()):,} distinct pretokens (got {lowest}). Lower "
-                "it, or allow more memory."
+                f"min_pretoken_count: leaves out all {every:,} distinct pretokens (got {lowest}). Lower it, or allow "
+                "more memory."
             )
         if progress is not None and lowest > 1:
-            left_out, every = int(numbers[:place].sum()), int(numbers.sum())
-            share = 100 * int(sums[:place].sum()) / max(1, int(sums.sum()))
+            share = 100 * int(sums[:first].sum()) / max(1, int(sums.sum()))
             progress.note(
                 f"min_pretoken_count: left out {left_out:,} of {every:,} distinct pretokens, which occur less than "
                 f"{lowest} times ({share:.3g} % of all occurrences)"
             )
-        return lowest, int(numbers_above[place]), int(sizes_above[place])
+        return lowest, int(kept[first]), int(kept_bytes[first])
 
 
 def check_min_count(min_count: MinCount) -> None:

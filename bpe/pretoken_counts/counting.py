@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -23,9 +24,9 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
-from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile, cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
-from bpe.pretoken_counts.reading import Block, Reader, Records, Tally, text_blocks
+from bpe.pretoken_counts.reading import Block, HeldLimit, Reader, Records, Tally, text_blocks
 from bpe.pretoken_counts.sources import FileRange, list_of, listed, spooled
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
@@ -182,7 +183,7 @@ class Counting:
         if self._automaton is None:
             self._block_bytes = min(self._block_bytes, PYTHON_BLOCK_BYTES)
         self._spill_bytes: int | None = None  # None: all counts stay in memory
-        self._held_bytes: int | None = None  # limit for text that cannot be cut, None for no limit
+        self._held_limit: HeldLimit | None = None
         if budget is not None:
             free = budget.free_bytes
             self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
@@ -193,8 +194,11 @@ class Counting:
             self._spill_bytes = free // SPILL_SHARE
             # Held text is in both buffers, and together with its pretokens twice in the counter. For the regex package,
             # text consists of characters of 4 bytes.
-            room = free - self._threads * THREAD_BYTES - (2 << 20)
-            self._held_bytes = free // 16 if self._automaton is None else room * 4 // 13
+            in_python = self._automaton is None
+            factor, per_thread = (16, 0) if in_python else (4, THREAD_BYTES)
+            held_bytes = (free - self._threads * per_thread - (2 << 20)) // factor
+            threads = options.threads or available_threads()
+            self._held_limit = HeldLimit(held_bytes, factor, threads * per_thread + (4 << 20))
         if progress is not None and (note := self._pretokenizer.slow_note):
             progress.note(with_sentence(note, "Run count --executor process to use all cores."))
         self._documents = self._done_bytes = self._text_bytes = 0
@@ -234,7 +238,7 @@ class Counting:
         with source.opened() as stream:
             reader = Reader(source, stream, options.invalid == "replace")
             in_document = reader.starts_in_document(self.specials)
-            for block in text_blocks(reader, self.last_cut, self._block_bytes, self._held_bytes):
+            for block in text_blocks(reader, self.last_cut, self._block_bytes, self._held_limit):
                 in_document = self._count_block(block, source.name, in_document)
                 self._counted(reader)
             self._finish_source(reader)
@@ -290,7 +294,7 @@ class Counting:
     def _spill(self) -> None:
         assert self._workspace is not None
         run = self._workspace.new_file()
-        write_counts_file(run, self._counter.drain(), CountsFacts(), temporary=True)
+        write_counts_file(run, partial(cut_in_blocks, self._counter.drain()), CountsFacts(), temporary=True)
         self._runs.append(CountsFile(run))
 
     def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
@@ -374,7 +378,7 @@ class Counting:
             text_bytes += view.nbytes
             if self._automaton is None or len(held) < max(wanted, self._block_bytes):
                 continue
-            if self._held_bytes is not None and max(len(held), own.counted_bytes()) > self._held_bytes:
+            if self._held_limit is not None and max(len(held), own.counted_bytes()) > self._held_limit.bytes:
                 raise NotEnoughMemory(
                     f"{where}: byte {found.start}: document is longer than the memory limit allows. Raise "
                     "--max-memory."

@@ -24,7 +24,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, NoReturn
 
@@ -215,25 +214,25 @@ def _no_number(name: str) -> NoReturn:
 
 def write_counts_file(
     path: str | os.PathLike[str],
-    counts: Arrays | Iterator[Arrays],
+    blocks: Callable[[], Iterator[Arrays]] | Iterator[Arrays],
     facts: CountsFacts,
     temporary: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
-    spool_folder: str | None = None,
+    spool_folder: Path | None = None,
 ) -> None:
     """Write a counts file, or an object if the path is a URL. It appears complete or not at all.
 
-    counts: all counts, or small blocks of them in order, which are first copied to a temporary file: each array is
-        written in a separate pass.
+    blocks: small blocks of all counts in order. Each array is written in a separate pass, so an iterator is first
+        copied to a temporary file.
     temporary: write without renaming and syncing, because no other process reads the folder.
     spool_folder: of the temporary file (default: the folder of a temporary `path`, or $TMPDIR).
     """
     if not temporary:
         with open_output_file(path, storage_options) as file:
-            return _write(file, counts, facts, spool_folder)
+            return _write(file, blocks, facts, spool_folder)
     try:
         with Path(path).open("wb") as file:
-            return _write(file, counts, facts, spool_folder or str(Path(path).parent))
+            return _write(file, blocks, facts, spool_folder or Path(path).parent)
     except OSError as error:
         if isinstance(error, EnvironmentFailure):
             raise  # an error of reading the blocks
@@ -242,7 +241,35 @@ def write_counts_file(
         ) from None
 
 
-def _spooled(blocks: Iterable[Arrays], file: Any) -> Callable[[], Iterator[Arrays]]:
+def _write(
+    file: BinaryIO,
+    blocks: Callable[[], Iterator[Arrays]] | Iterator[Arrays],
+    facts: CountsFacts,
+    folder: Path | None,
+) -> None:
+    with ExitStack() as stack:
+        if not callable(blocks):
+            blocks = _spooled(blocks, stack.enter_context(tempfile.TemporaryFile(dir=folder)))
+        distinct = total = text_bytes = longest = highest = 0
+        for text, ends, counts in blocks():
+            if not counts.all():
+                raise BadCounts("pretoken: count must be at least 1 in a counts file (got 0)")
+            distinct, total = distinct + len(ends), total + exact_sum(counts)
+            text_bytes += text.nbytes
+            longest = max(longest, int(_lengths(ends).max()))
+            highest = max(highest, int(counts.max()))
+        check_total(total, "counts file")
+        header = {"format": FORMAT, "distinct": distinct, "total": total, "longest": longest}
+        data = np.frombuffer(json.dumps(header | facts.to_json(), separators=(",", ":")).encode(), np.uint8)
+        archive = stack.enter_context(zipfile.ZipFile(file, "w"))
+        widths = np.min_scalar_type(longest), np.min_scalar_type(highest)
+        _write_column(archive, "pretoken_bytes", np.uint8, text_bytes, (text for text, _, _ in blocks()))
+        _write_column(archive, "lengths", widths[0], distinct, (_lengths(ends) for _, ends, _ in blocks()))
+        _write_column(archive, "counts", widths[1], distinct, (counts for _, _, counts in blocks()))
+        _write_column(archive, "header", np.uint8, len(data), [data])
+
+
+def _spooled(blocks: Iterator[Arrays], file: Any) -> Callable[[], Iterator[Arrays]]:
     """Copy the blocks to a file, and return a function that reads them."""
     size = 0
     for block in blocks:
@@ -256,38 +283,6 @@ def _spooled(blocks: Iterable[Arrays], file: Any) -> Callable[[], Iterator[Array
             yield npy.read_array(file), npy.read_array(file), npy.read_array(file)
 
     return read
-
-
-def _write(
-    file: BinaryIO,
-    counts: Arrays | Iterator[Arrays],
-    facts: CountsFacts,
-    folder: str | None,
-) -> None:
-    with ExitStack() as stack:
-        if isinstance(counts, tuple):
-            blocks: Callable[[], Iterator[Arrays]] = partial(cut_in_blocks, counts)
-        else:
-            spool = stack.enter_context(tempfile.SpooledTemporaryFile(_COPY_BYTES, dir=folder))
-            blocks = _spooled(counts, spool)
-        distinct = total = text_bytes = longest = highest = 0
-        for text, ends, numbers in blocks():
-            if not numbers.all():
-                raise BadCounts("pretoken: count must be at least 1 in a counts file (got 0)")
-            distinct, total = distinct + len(ends), total + exact_sum(numbers)
-            text_bytes += text.nbytes
-            longest = max(longest, int(_lengths(ends).max()))
-            highest = max(highest, int(numbers.max()))
-        check_total(total, "counts file")
-        header = {"format": FORMAT, "distinct": distinct, "total": total, "longest": longest}
-        header |= facts.to_json()
-        data = np.frombuffer(json.dumps(header, separators=(",", ":")).encode(), np.uint8)
-        archive = stack.enter_context(zipfile.ZipFile(file, "w"))
-        widths = np.min_scalar_type(longest), np.min_scalar_type(highest)
-        _write_column(archive, "pretoken_bytes", np.uint8, text_bytes, (text for text, _, _ in blocks()))
-        _write_column(archive, "lengths", widths[0], distinct, (_lengths(ends) for _, ends, _ in blocks()))
-        _write_column(archive, "counts", widths[1], distinct, (numbers for _, _, numbers in blocks()))
-        _write_column(archive, "header", np.uint8, len(data), [data])
 
 
 def _lengths(ends: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -136,7 +136,7 @@ def gather_counts(
     else:
         from bpe.pretoken_counts.on_engine import count_on_engine  # imports the engines
 
-        new = count_on_engine(sources, options, elsewhere, progress)
+        new = count_on_engine(sources, options, elsewhere, workspace, progress)
     return new if counted is None else counted.with_parts_of(new, "counts files", "input")
 
 

@@ -1,4 +1,6 @@
-"""Count with tasks on an engine: text chunks become sorted runs, which are merged in a tree while others are counted.
+"""Count on any engine: the Python API of `tokenmill count --executor`.
+
+Text chunks become sorted runs, which are merged in a tree while others are counted.
 
 The counts and facts equal the result of `count_sources` byte for byte, for any engine, workers and chunks, because sums
 do not depend on the order and chunks are cut only where the text may be cut (bpe/pretoken_counts/count_tasks.py). The
@@ -8,33 +10,41 @@ driver merges the runs that are left when it reads the result.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from bpe.errors import BadArgument
-from bpe.normalizers import make_normalizer
+from bpe.errors import BadArgument, check_range
+from bpe.normalizers import Normalizer, make_normalizer
+from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, Scratch, count_chunk, merge_runs
+from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_runs, scratch_in
+from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
+from bpe.pretoken_counts.gathering import gather_counts
+from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.reading import Tally
-from bpe.pretoken_counts.sources import FileRange, Stream
+from bpe.pretoken_counts.sources import FileRange, Stream, list_of
+from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
-from tokenmill.engines.choose import EngineOptions, open_engine
+from bpe.threads import available_threads
+from tokenmill.engines.choose import EXECUTORS, RETRIES, EngineOptions, check_engine, open_engine
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
 from tokenmill.inputs.chunks import Chunks, TextChunk
 from tokenmill.inputs.source_list import SourceList
+from tokenmill.stores import NO_OPTIONS, is_url, split_key
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.sources import Source
     from bpe.progress import Progress
     from tokenmill.engines.engine import Engine, Notice
     from tokenmill.engines.job import JobKey
+    from tokenmill.inputs.utf8 import Invalid
 
 FAN_IN: Final = 16
 # Large chunks, because their runs are smaller in relation to the text, but enough of them for all workers.
@@ -47,32 +57,134 @@ _CHUNKS_OF_A_CLUSTER: Final = 256  # at least, because workers may join later
 class Elsewhere:
     """An engine to count on.
 
-    scratch: storage for sorted runs and the result, accessible to all workers.
+    scratch: folder or URL for sorted runs, accessible to all workers; None for the workspace of the run.
     chunk_bytes: bytes of text per task; None: depends on the size of the text and the number of workers.
     memory_bytes: memory limit of a worker process; None: 1 GiB per task.
     notice: shows messages to the user.
     """
 
     engine: EngineOptions
-    scratch: Scratch
-    chunk_bytes: int | None = None
-    memory_bytes: int | None = None
-    notice: Notice = field(default=lambda text: None)
+    scratch: str | None
+    chunk_bytes: int | None
+    memory_bytes: int | None
+    notice: Notice
+
+    @staticmethod
+    def of(
+        engine: EngineOptions,
+        scratch: str | None,
+        output: str,
+        chunk_bytes: int | None,
+        memory_bytes: int | None,
+        notice: Notice = lambda text: None,
+    ) -> Elsewhere:
+        """Check the options. The default scratch of workers that are not local is next to an output at a URL."""
+        if chunk_bytes is not None:
+            check_range("--text-chunk-bytes", chunk_bytes, 1, 1 << 40)
+        if scratch is None and is_url(output) and engine.executor != "process":
+            scratch = split_key(output)[0]
+        return Elsewhere(engine, scratch, chunk_bytes, memory_bytes, notice)
+
+
+def count_files(
+    inputs: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    special_tokens: Sequence[str] = (),
+    pattern: str | Pretokenizer = "gpt2",
+    executor: str | Executor | Any = "process",
+    *,
+    workers: int | None = None,
+    scheduler: str = "",
+    address: str = "",
+    scratch: str | os.PathLike[str] | None = None,
+    text_chunk_bytes: int | None = None,
+    max_memory: int | None = None,
+    progress: Progress | None = None,
+    invalid: Invalid = "error",
+    normalizer: Normalizer | Literal["NFC"] | None = None,
+    input_format: str = "auto",
+    text_field: str = "text",
+    on_error: str = "fail",
+    separator: str | None = None,
+    storage_options: Mapping[str, str] = NO_OPTIONS,
+    retries: int = RETRIES,
+    executor_options: Mapping[str, Any] = NO_OPTIONS,
+) -> CountsFacts:
+    """Count the pretokens of files, folders, globs and URLs into a counts file. Return the facts of the text.
+
+    The file equals the output of `tokenmill count` on one machine, byte for byte.
+
+    output: path or URL of the counts file.
+    executor: "process"; "dask"; "ray"; a `distributed.Client`; or any executor of `concurrent.futures`. A client or
+        executor stays open.
+    workers: number of processes, or of tasks at a time of an executor (default: one per core).
+    scheduler: address of the dask scheduler.
+    address: address of the Ray cluster.
+    scratch: folder that all workers can access, or URL, for sorted runs (default: next to the output).
+    text_chunk_bytes: bytes of text per task (default: depends on the size of the inputs).
+    max_memory: memory limit of a worker process in bytes (default: 1 GiB per task).
+    retries: maximum number of retries of a task after transient errors.
+    executor_options: arguments of dask's `Client.submit` or of Ray's `options`.
+
+    All other parameters are the same as for `count_pretokens`.
+
+    Raise the errors of `count_pretokens`, and EngineFailure or WorkerLost (exit code 5). A run that failed leaves no
+    files.
+    """
+    options = CountingOptions(
+        special_tokens,
+        pattern,
+        invalid=invalid,
+        normalizer=normalizer,
+        input_format=input_format,
+        text_field=text_field,
+        on_error=on_error,
+        separator=separator,
+        storage_options=storage_options,
+    )
+    target = os.fspath(output)
+    check_output(target, storage_options=storage_options)
+    try:
+        check_engine(executor if isinstance(executor, str) else EXECUTORS[0], workers, scheduler, address)
+    except ValueError as error:
+        raise BadArgument(str(error)) from None
+    check_range("--retries", retries, 0, 1000)
+    engine = EngineOptions(
+        executor,
+        workers or available_threads(),
+        scheduler,
+        address,
+        retries=retries,
+        executor_options=executor_options,
+    )
+    elsewhere = Elsewhere.of(
+        engine, None if scratch is None else os.fspath(scratch), target, text_chunk_bytes, max_memory
+    )
+    folder = None if is_url(target) else os.path.dirname(target) or "."  # noqa: PTH120 - keeps the path as given
+    with Workspace(folder) as workspace:
+        budget = MemoryBudget.of(None)
+        counted = gather_counts(
+            list_of(inputs), None, options, progress, budget, workspace, elsewhere=elsewhere
+        )
+        counted.save(target, workspace, storage_options=storage_options)
+        return counted.facts
 
 
 def count_on_engine(
     sources: Sequence[Source],
     options: CountingOptions,
     elsewhere: Elsewhere,
+    workspace: Workspace,
     progress: Progress | None = None,
 ) -> CountSet:
-    """Return the counts of files and objects, stored as runs in the scratch.
+    """Return the counts of files and objects, stored as runs in the scratch until the workspace is closed.
 
     Raise BadArgument for sources that workers cannot open, EngineFailure or WorkerLost if the engine fails, and the
     errors of `count_sources` for the text. If several chunks have errors, the first to finish determines which one.
     """
     options.check()
-    whole, scratch = _whole_files(sources), elsewhere.scratch
+    whole = _whole_files(sources)
+    scratch = workspace.enter_context(scratch_in(elsewhere.scratch, options.storage_options, workspace))
     files = SourceList(source.file for source in whole)
     engine = open_engine(elsewhere.engine, elsewhere.notice)
     if not engine.inherits:
@@ -106,13 +218,8 @@ def count_on_engine(
         tree.documents,
         tree.tally.replaced,
         sources=tuple(
-            CountedSource(
-                source.full_name,
-                file.size_bytes,
-                file.size_bytes,
-                file.mtime_ns,
-            )
-            for source, file in zip(whole, files, strict=True)
+            CountedSource(source.full_name, source.size_bytes, source.size_bytes, source.file.mtime_ns)
+            for source in whole
         ),
         normalizer=make_normalizer(options.normalizer),
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe.errors import NotEnoughMemory, system_failure
 from bpe.pretoken_counts.counts_facts import CountedSource
+from bpe.pretoken_counts.memory import enough_limit, used_bytes
 from bpe.pretoken_counts.sources import FileRange
 from tokenmill.errors import printable
 from tokenmill.inputs import utf8
@@ -90,6 +91,18 @@ class Tally(NamedTuple):
             count = sum(skipped.records for skipped in self.skipped)
             reasons = "; ".join(skipped.line for skipped in sorted(self.skipped))
             yield f"skipped {counted(count, 'bad record')} ({reasons})"
+
+
+class HeldLimit(NamedTuple):
+    """The limit for text that is held because it cannot be cut.
+
+    bytes: the limit.
+    memory_factor, memory_bytes: holding n bytes takes n * memory_factor + memory_bytes.
+    """
+
+    bytes: int
+    memory_factor: int
+    memory_bytes: int
 
 
 class Block(NamedTuple):
@@ -192,12 +205,12 @@ class Reader:
 
 
 def text_blocks(
-    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_bytes: int | None = None
+    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: HeldLimit | None = None
 ) -> Generator[Block, None, None]:
     """Yield the text of the reader in blocks of about `block_bytes`. It is not checked for invalid UTF-8.
 
     last_cut: returns the last offset at which a text may be cut, 0 if there is none.
-    held_bytes: raise NotEnoughMemory before more text is held.
+    held_limit: raise NotEnoughMemory before more text is held.
     """
     buffer, other = bytearray(), bytearray()
     held, start = 0, reader.start
@@ -212,14 +225,10 @@ def text_blocks(
             else:
                 # At least as much as is held, so that text that cannot be cut is searched log n times.
                 more = max(block_bytes, held)
-                if held_bytes is not None and held and held + min(more, reader.left_bytes) > held_bytes:
-                    more = held_bytes - held
+                if held_limit is not None and held and held + min(more, reader.left_bytes) > held_limit.bytes:
+                    more = held_limit.bytes - held
                     if more < min(block_bytes, reader.left_bytes):
-                        raise NotEnoughMemory(
-                            f"{reader.source.name}: byte {start}: no place to split the next {bytes_text(held)}, more "
-                            "than the memory limit allows. Pass the special token that ends documents, or raise "
-                            "--max-memory."
-                        )
+                        raise _refused(reader, start, held, held_limit)
                 buffer, stop, at_end = _read(reader, buffer, held, more)
             tail = bytes(memoryview(buffer)[max(0, stop - 3) : stop])
             whole = stop if at_end else stop - utf8.cut_character_bytes(tail)
@@ -237,6 +246,17 @@ def text_blocks(
                 # Drop a buffer that grew large for text without a cut.
                 buffer, other = other, buffer if len(buffer) <= 4 * block_bytes else bytearray()
             start += cut
+
+
+def _refused(reader: Reader, start: int, held_bytes: int, limit: HeldLimit) -> NotEnoughMemory:
+    left_bytes = reader.left_bytes * (3 if reader.replaces else 1)
+    size = held_bytes + (left_bytes if left_bytes < _UNKNOWN else held_bytes)
+    enough = enough_limit(used_bytes() + size * limit.memory_factor + limit.memory_bytes)
+    return NotEnoughMemory(
+        f"{reader.source.name}: byte {start}: no place to split the next {bytes_text(held_bytes)}, more than the "
+        "memory limit allows. Pass the special token that ends documents, or --max-memory "
+        f"{enough} or more."
+    )
 
 
 def _read(reader: Reader, buffer: bytearray, at: int, size: int) -> tuple[bytearray, int, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,16 +13,17 @@ from bpe.errors import EnvironmentFailure
 PREFIX: Final = ".bpe-counts-"
 
 
-class Workspace:
-    """A temporary folder; a context manager.
+class Workspace(ExitStack):
+    """A temporary folder; a context manager, which also exits the contexts that are entered with it.
 
-    folder: parent of the temporary folder (default: the system's folder for temporary files, $TMPDIR).
+    parent: folder to create it in (default: the system's folder for temporary files, $TMPDIR).
 
     Raise EnvironmentFailure if the parent does not exist. A process that is killed does not remove its folder.
     """
 
-    def __init__(self, folder: str | Path | None = None) -> None:
-        self._parent = Path(folder or tempfile.gettempdir())
+    def __init__(self, parent: str | Path | None = None) -> None:
+        super().__init__()
+        self._parent = Path(parent or tempfile.gettempdir())
         if not self._parent.is_dir():  # reported now, not when the memory is full
             raise EnvironmentFailure(
                 f"{self._parent}: folder for temporary files does not exist. Create it first."
@@ -41,6 +42,7 @@ class Workspace:
                     f"{self._parent}: cannot write temporary files ({error.strerror}). Choose another folder with "
                     "--temp-dir."
                 ) from None
+            self.callback(_remove, self._folder)
         return self._folder
 
     def new_file(self) -> Path:
@@ -48,14 +50,8 @@ class Workspace:
         self._files += 1
         return self.folder / f"{self._files}.counts"
 
-    def __enter__(self) -> Workspace:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._folder is None:
-            return
-        removed = self._folder.with_name(f"{self._folder.name}.removed")
-        with suppress(OSError):  # an abandoned worker may still write into it
-            self._folder = self._folder.rename(removed)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder = None
+def _remove(folder: Path) -> None:
+    with suppress(OSError):  # an abandoned worker may still write into it
+        folder = folder.rename(folder.with_name(f"{folder.name}.removed"))
+    shutil.rmtree(folder, ignore_errors=True)
