@@ -1,13 +1,11 @@
-"""Training equals Hugging Face's BpeTrainer, keeps its documented behaviour and errors, and can be stopped."""
+"""Training equals the reference, keeps its documented behaviour and errors, and can be stopped."""
 
 from __future__ import annotations
 
-import functools
 import io
 import random
 import re
 import signal
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 from pretoken_ends import automaton_of
-from tokenizers import models, pre_tokenizers, trainers
 
-import bpe
 from bpe import _core, reference
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import (
@@ -30,7 +25,6 @@ from bpe.errors import (
     MissingInput,
     NotEnoughMemory,
 )
-from bpe.formats.huggingface import json_pieces
 from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
 from bpe.tokenizer import Tokenizer
@@ -39,8 +33,6 @@ from bpe.training_options import TrainingOptions
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
-
-# -- Hugging Face --------------------------------------------------------------------------------------------
 
 
 def sample_text(seed: int, words: int) -> str:
@@ -64,71 +56,6 @@ def sample_text(seed: int, words: int) -> str:
     )
 
 
-def train_by_huggingface(
-    texts: list[str],
-    vocab_size: int,
-    special_tokens: list[str],
-    min_frequency: int = 0,
-    max_token_length: int | None = None,
-) -> Any:
-    tokenizer = tokenizers.Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=special_tokens,
-        min_frequency=min_frequency,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-        max_token_length=max_token_length,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer
-
-
-def as_huggingface_has_it(ours: Any, special_tokens: list[str]) -> dict[str, int]:
-    """Return our vocabulary in the form of Hugging Face's get_vocab()."""
-    characters = dict(
-        zip(reference.printable_bytes(), sorted(pre_tokenizers.ByteLevel.alphabet()), strict=True)
-    )
-    written = {
-        "".join(characters[byte] for byte in entry): id_
-        for id_, entry in ours.vocab.items()
-        if id_ >= len(special_tokens)
-    }
-    return written | {token: id_ for id_, token in enumerate(special_tokens)}
-
-
-@pytest.mark.parametrize("min_frequency", [0, 3])
-@pytest.mark.parametrize("special_tokens", [[], [END, "<pad>"]], ids=["plain", "special"])
-@pytest.mark.parametrize("seed", range(3))
-def test_vocabulary_equals_huggingface(seed: int, special_tokens: list[str], min_frequency: int) -> None:
-    text = sample_text(seed, 4000)
-    theirs = train_by_huggingface([text], 2000, special_tokens, min_frequency).get_vocab()
-    ours = train([text.encode()], 2000, special_tokens, tie_break="huggingface", min_frequency=min_frequency)
-    assert as_huggingface_has_it(ours, special_tokens) == theirs
-
-
-# Text with entries that grow long: runs, repeated spans, multi-byte characters.
-NASTY = [
-    "a" * 5000,
-    "ab" * 3000 + "a",
-    ("-" * 300 + " | ") * 40,
-    "日本語のテキスト" * 200,
-    "abcabcabd" * 100 + " " * 1000,
-]
-
-
-@pytest.mark.parametrize("most", [2, 3, 4, 7, 16, 128, 1024, None])
-def test_a_length_limit_equals_huggingface(most: int | None) -> None:
-    """Their max_token_length counts bytes, and their entries stay below it."""
-    text = "\n".join([*NASTY, sample_text(9, 1500)])
-    theirs = train_by_huggingface([text], 1500, [END], max_token_length=None if most is None else most + 1)
-    ours = train([text.encode()], 1500, [END], tie_break="huggingface", max_token_bytes=most)
-    assert as_huggingface_has_it(ours, [END]) == theirs.get_vocab()
-    longest = max(len(entry) for id_, entry in ours.vocab.items() if id_)
-    assert longest > 1024 if most is None else longest <= most
-
-
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_entries_have_a_length_limit_by_default(tie_break: Any) -> None:
     text = b" ".join(unit * (9000 // len(unit)) for unit in [b"a", b"ab", "日本".encode()])
@@ -136,10 +63,9 @@ def test_entries_have_a_length_limit_by_default(tie_break: Any) -> None:
     counts = reference.count_pretokens([text.decode()])
     assert tokenizer.merges == reference.train(counts, 2000 - 256, tie_break)
     assert max(map(len, tokenizer.vocab.values())) == MAX_TOKEN_BYTES
-    for no_limit in (None, 0):
-        free = train([text], 2000, tie_break=tie_break, max_token_bytes=no_limit)
-        assert free.merges == reference.train(counts, 2000 - 256, tie_break, max_token_bytes=None)
-        assert max(map(len, free.vocab.values())) > MAX_TOKEN_BYTES
+    free = train([text], 2000, tie_break=tie_break, max_token_bytes=None)
+    assert free == train([text], 2000, tie_break=tie_break, max_token_bytes=0)
+    assert max(map(len, free.vocab.values())) > MAX_TOKEN_BYTES
 
 
 @pytest.mark.parametrize("special_tokens", [[], [END, "aab", "é\n"]], ids=len)
@@ -155,16 +81,6 @@ def test_a_trained_tokenizer_is_the_one_of_its_entries_and_merges(
         made.save(tmp_path / "b.json", legacy)
         assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert Tokenizer.load(tmp_path / "a.json") == made
-
-
-def test_a_vocabulary_is_written_in_pieces() -> None:
-    """The text is never in memory as a whole: a piece is 1 MiB, plus at most one entry or merge."""
-    counts = PretokenCounts.from_mapping({random.Random(5).randbytes(4000) * 2: 1})
-    tokenizer = train_on(counts, 6000, TrainingOptions(max_token_bytes=2000)).tokenizer
-    pieces = list(json_pieces(tokenizer))
-    assert b"".join(pieces) == tokenizer.canonical_json
-    assert len(pieces) > 6
-    assert max(map(len, pieces)) < (1 << 20) + 3 * 2000 * 2
 
 
 def test_entries_that_do_not_fit_are_refused_before_they_are_made() -> None:
@@ -189,36 +105,6 @@ def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -
         _core.TokenizerCore.from_merges(
             np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2")
         )
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_entries_that_the_memory_does_not_hold_are_refused_before_they_are_made() -> None:
-    merges = np.array([[97, 97], *([number, number] for number in range(256, 277))], np.uint32)
-
-    def make(more_bytes: int) -> _core.TokenizerCore:
-        """The entries have 8 MiB together."""
-        limit = used_bytes() + more_bytes
-        return _core.TokenizerCore.from_merges(
-            merges, bytes(range(256)), 0, {}, automaton_of("gpt2"), memory_limit=limit
-        )
-
-    with pytest.raises(MemoryError):
-        make(12 << 20)
-    assert make(100 << 20).max_id == 277
-
-
-def test_ids_that_pass_the_highest_are_refused() -> None:
-    merges = np.array([[97, 98]], np.uint32)
-    highest = 2**31 - 1
-    for first_id in (highest - 256, highest - 255):
-        make = functools.partial(
-            _core.TokenizerCore.from_merges, merges, bytes(range(256)), first_id, {}, automaton_of("gpt2")
-        )
-        if first_id + 256 <= highest:
-            assert make().max_id == highest
-        else:
-            with pytest.raises(ValueError, match=f"{first_id}"):
-                make()
 
 
 # -- train() -------------------------------------------------------------------------------------------------
@@ -332,47 +218,33 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "error", "where"),
     [
-        ({"inputs": []}, BadArgument, "^inputs: "),
-        ({"inputs": [b""]}, BadArgument, "^inputs: "),
-        ({"inputs": [b"<s><s>"], "special_tokens": ["<s>"]}, BadArgument, "^inputs: "),
+        ({"inputs": []}, BadArgument, "inputs"),
+        ({"inputs": [b""]}, BadArgument, "inputs"),
+        ({"inputs": [b"<s><s>"], "special_tokens": ["<s>"]}, BadArgument, "inputs"),
+        ({"inputs": io.StringIO("ab")}, BadArgument, "inputs"),
         ({"inputs": ["no/such/file.txt"]}, MissingInput, "no/such/file.txt"),
-        ({"vocab_size": 255}, BadArgument, "^vocab_size: .*256.*255"),
-        ({"vocab_size": 257, "special_tokens": ["<s>", "<t>"]}, BadArgument, "^vocab_size: .*258"),
-        ({"vocab_size": 2**31 + 1}, BadArgument, "^vocab_size: .*2147483648"),
-        ({"special_tokens": ["<s>", "<s>"]}, BadArgument, "^special_tokens: .*'<s>'"),
-        ({"special_tokens": [""]}, BadArgument, "^special_tokens: "),
-        ({"special_tokens": ["\ud800"]}, BadArgument, "^special_tokens: "),
-        ({"special_tokens": "<s>"}, BadArgument, "^special_tokens: "),
-        ({"special_tokens": {"<s>"}}, BadArgument, "^special_tokens: "),
-        (
-            {"inputs": io.StringIO("ab")},
-            BadArgument,
-            "^inputs: .*rb",
+        ({"vocab_size": 257, "special_tokens": ["<s>", "<t>"]}, BadArgument, "vocab_size"),
+        *(({"vocab_size": size}, BadArgument, "vocab_size") for size in (255, 2**31 + 1, "300", 300.5)),
+        *(
+            ({"special_tokens": tokens}, BadArgument, "special_tokens")
+            for tokens in (["<s>", "<s>"], [""], ["\ud800"], "<s>", {"<s>"}, ["a"], ["Ġ"])
         ),
-        ({"text_field": 3}, BadArgument, "^text_field: .*3"),
-        ({"max_memory_bytes": "1GB"}, BadArgument, "^max_memory: .*'1GB'"),
-        ({"special_tokens": ["a"]}, BadArgument, "^special_tokens: "),
-        ({"special_tokens": ["Ġ"]}, BadArgument, "^special_tokens: "),
-        ({"tie_break": "first"}, BadArgument, "^tie_break: .*'first'"),
-        ({"min_frequency": -1}, BadArgument, "^min_frequency: .*-1"),
-        ({"min_frequency": 2**63}, BadArgument, "^min_frequency: "),
-        ({"threads": 10**20}, BadArgument, "^threads: .*4096"),
-        ({"vocab_size": "300"}, BadArgument, "^vocab_size: .*'300'"),
-        ({"vocab_size": 300.5}, BadArgument, "^vocab_size: .*300.5"),
-        ({"threads": "2"}, BadArgument, "^threads: .*'2'"),
-        ({"pattern": "gpt3"}, BadArgument, "^pattern: .*'gpt3'"),
-        ({"threads": 0}, BadArgument, "^threads: .*0"),
-        ({"invalid": "skip"}, BadArgument, "^invalid: "),
-        ({"pattern": "("}, BadTokenizer, "^pattern, character 0: "),
+        ({"text_field": 3}, BadArgument, "text_field"),
+        ({"max_memory_bytes": "1GB"}, BadArgument, "max_memory"),
+        ({"tie_break": "first"}, BadArgument, "tie_break"),
+        ({"min_frequency": -1}, BadArgument, "min_frequency"),
+        ({"min_frequency": 2**63}, BadArgument, "min_frequency"),
+        *(({"threads": threads}, BadArgument, "threads") for threads in (0, 10**20, "2")),
+        ({"pattern": "gpt3"}, BadArgument, "pattern"),
+        ({"invalid": "skip"}, BadArgument, "invalid"),
+        ({"pattern": "("}, BadTokenizer, "pattern, character 0"),
     ],
 )
-def test_bad_input_gets_one_line_and_exit_code_2(
-    arguments: dict[str, Any], error: type, message: str
-) -> None:
+def test_bad_input_gets_one_line_and_exit_code_2(arguments: dict[str, Any], error: type, where: str) -> None:
     defaults: dict[str, Any] = {"inputs": [b"ab"], "vocab_size": 300}
-    with pytest.raises(error, match=message) as raised:
+    with pytest.raises(error, match=f"^{where}: ") as raised:
         train(**(defaults | arguments))
     assert isinstance(raised.value, BpeError)
     assert raised.value.exit_code == 2
@@ -408,17 +280,6 @@ def test_counts_and_trainings_are_shown_in_a_line() -> None:
     assert repr(training) == f"<Training 4 merges of {counts!r}, vocab_size 260>"
     rows = training.tokenizer.encode_batch(["the mill " * 900, "the"])
     assert repr(rows) == f"<Ragged 2 rows, {len(rows.tokens):,} tokens>"
-
-
-def test_256_bytes_are_a_vocabulary() -> None:
-    assert list(train([b"ab"], 256).merges) == []
-
-
-def test_trained_tokenizer_encodes_as_the_reference_does() -> None:
-    text = sample_text(3, 400)
-    tokenizer = bpe.train([text.encode()], 500, [END])
-    expected = reference.encode(text + END, tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens)
-    assert tokenizer.encode(text + END) == expected
 
 
 # -- interruption --------------------------------------------------------------------------------------------
@@ -464,8 +325,3 @@ def test_a_signal_ends_the_merging_within_a_second() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def test_counts_of_files_and_texts_agree(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"aab ab")
-    assert count_pretokens([tmp_path / "a.txt"]).as_dict() == count_pretokens([b"aab ab"]).as_dict()
