@@ -10,26 +10,26 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import mmap
+import json
 import os
 import random
 import resource
+import select
 import shutil
 import signal
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
 
 from tokenmill.errors import TokenmillError
 
 M_ARENA_MAX = -8  # mallopt: each thread's arena reserves 64 MiB of address space
-MOST_SILENT_SECONDS = 120.0  # wall-clock limit for a child that hangs where its own timer cannot stop it
+MAX_SILENT_SECONDS = 120.0  # wall-clock limit for a child that hangs where its own timer cannot stop it
 _FORBIDDEN = (
     *(
         "os.system",
@@ -76,24 +76,6 @@ class Target:
     def seconds(self, size: int) -> float:
         """Return the CPU time limit for an input of `size` bytes."""
         return self.base_seconds + self.seconds_per_byte * size
-
-
-class Finding(NamedTuple):
-    """A violation and its input."""
-
-    target: str
-    seed: int
-    number: int
-    what: str
-
-
-@dataclass
-class Tally:
-    """Totals of a run. executions, refused: by target."""
-
-    executions: dict[str, int] = field(default_factory=dict)
-    refused: dict[str, int] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
 
 
 class TookTooLong(BaseException):
@@ -205,7 +187,7 @@ def size_of(made: Any) -> int:
     return len(made)
 
 
-def run_one(target: Target, seed: int, number: int, folder: Path) -> tuple[str, bool]:
+def run_one(target: Target, seed: str, number: int, folder: Path) -> tuple[str, bool]:
     """Return (violation, empty if none; whether the reader raised an allowed error). Call it after
     `prepare_process`.
     """
@@ -233,119 +215,57 @@ def run_one(target: Target, seed: int, number: int, folder: Path) -> tuple[str, 
     return ("a result of what must be refused" if target.must_refuse else ""), False
 
 
-class _Slice:
-    """A child process that runs some inputs of a target, one after the other.
-
-    Shared with the child: the current number, the count of finished inputs, and the count of refused ones.
-    """
-
-    def __init__(self, target: Target, seed: int, numbers: range, seconds: float) -> None:
-        self.target, self.seed, self.numbers = target, seed, numbers
-        self._shared = mmap.mmap(-1, 24)
-        self._folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-        self._told = (self._folder / "findings").open("w+b", buffering=0)
-        self._at, self._since = -1, time.monotonic()
-        self._ended = ""
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._work(time.monotonic() + seconds)
-
-    def _work(self, deadline: float) -> None:
-        """Run the child, and exit."""
-        try:
-            prepare_process()
-            inputs = self._folder / "inputs"
-            inputs.mkdir()
-            refused = 0
-            for done, number in enumerate(self.numbers):
-                if done and time.monotonic() > deadline:
-                    break
-                self._shared[:8] = number.to_bytes(8, "little")
-                what, was_refused = run_one(self.target, self.seed, number, inputs)
+def run_inputs(target: Target, seed: str, numbers: range) -> tuple[list[str], int]:
+    """Run inputs of a target in child processes. Return the violations, and the number of allowed errors."""
+    with tempfile.TemporaryDirectory() as folder:  # builds the source material before children start
+        target.make(random.Random(0), Path(folder))
+    violations, refused = list[str](), 0
+    while numbers:
+        with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+            read_end, write_end = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(read_end)
+                _run_child(target, seed, numbers, Path(folder), write_end)
+            os.close(write_end)
+            for line in _lines(read_end):
+                what, was_refused = json.loads(line)
                 refused += was_refused
                 if what:
-                    text = what[-6000:].encode(errors="backslashreplace")
-                    self._told.write(number.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text)
-                self._shared[8:24] = (done + 1).to_bytes(8, "little") + refused.to_bytes(8, "little")
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
+                    violations.append(f"seed {seed}, number {numbers.start}: {what}")
+                numbers = numbers[1:]
+            os.close(read_end)
+            pid, status = os.waitpid(child, os.WNOHANG if numbers else 0)
+            if not pid:  # it is silent, or has closed the pipe and is about to end
+                os.kill(child, signal.SIGKILL)
+                _, status = os.waitpid(child, 0)
+        if numbers:
+            violations.append(
+                f"seed {seed}, number {numbers.start}: the process ended with {os.waitstatus_to_exitcode(status)}"
+            )
+            numbers = numbers[1:]
+    return violations, refused
+
+
+def _run_child(target: Target, seed: str, numbers: range, folder: Path, answers: int) -> NoReturn:
+    """Write one line per input, and exit."""
+    try:
+        prepare_process()
+        for number in numbers:
+            what, was_refused = run_one(target, seed, number, folder)
+            os.write(answers, json.dumps([what[-3000:], was_refused]).encode() + b"\n")
         os._exit(0)
-
-    def is_over(self) -> bool:
-        """Return whether the child has ended; kill it if it is silent for too long."""
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid:
-            if status:
-                self._ended = f"the process ended with {os.waitstatus_to_exitcode(status)}"
-            return True
-        if self._number() != self._at:
-            self._at, self._since = self._number(), time.monotonic()
-        elif time.monotonic() - self._since > MOST_SILENT_SECONDS:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self._ended = f"did not answer for {MOST_SILENT_SECONDS:.0f} s"
-            return True
-        return False
-
-    def _number(self) -> int:
-        return int.from_bytes(self._shared[:8], "little")
-
-    def report(self, tally: Tally) -> int:
-        """Add the results to the tally, and return the number to continue with."""
-        name = self.target.name
-        done, refused = (int.from_bytes(self._shared[at : at + 8], "little") for at in (8, 16))
-        self._told.seek(0)
-        while head := self._told.read(16):
-            text = self._told.read(int.from_bytes(head[8:], "little")).decode()
-            tally.findings.append(Finding(name, self.seed, int.from_bytes(head[:8], "little"), text))
-        if self._ended:
-            tally.findings.append(Finding(name, self.seed, self._number(), self._ended))
-            done = self._number() - self.numbers.start + 1
-        tally.executions[name] = tally.executions.get(name, 0) + done
-        tally.refused[name] = tally.refused.get(name, 0) + refused
-        self._told.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return self.numbers.start + done
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 
 
-def fuzz(
-    targets: list[Target],
-    seed: int,
-    first: int,
-    executions: int | None,
-    seconds: float | None,
-    processes: int,
-) -> Iterator[Tally]:
-    """Run the targets in rotation: `executions` inputs of each, starting at number `first`, or until `seconds` have
-    passed.
-
-    Yield the same tally after each slice; after the last slice it is complete.
-    """
-    tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        for target in targets:  # build the source material before children start
-            target.make(random.Random(0), Path(tempfile.mkdtemp(dir=folder)))
-    deadline = None if seconds is None else time.monotonic() + seconds
-    following = {target.name: first for target in targets}
-    stop = None if executions is None else first + executions
-    slice_seconds = 10.0 if seconds is None else max(0.5, min(10.0, seconds * processes / len(targets) / 2))
-    waiting, running = list(targets), []
-    while waiting or running:
-        while waiting and len(running) < processes:
-            target = waiting.pop(0)
-            start = following[target.name]
-            left = slice_seconds if deadline is None else min(slice_seconds, deadline - time.monotonic())
-            if left > 0 or start == first:
-                running.append(_Slice(target, seed, range(start, stop or 1 << 62), max(left, 0.2)))
-        over = [slice_ for slice_ in running if slice_.is_over()]
-        for slice_ in over:
-            running.remove(slice_)
-            following[slice_.target.name] = slice_.report(tally)
-            if (stop is None or following[slice_.target.name] < stop) and (
-                deadline is None or time.monotonic() < deadline
-            ):
-                waiting.append(slice_.target)
-            yield tally
-        if not over:
-            time.sleep(0.01)
+def _lines(descriptor: int) -> Iterator[bytes]:
+    """Yield lines until the writer ends or is silent for too long."""
+    held = b""
+    while select.select([descriptor], [], [], MAX_SILENT_SECONDS)[0]:
+        block = os.read(descriptor, 1 << 16)
+        if not block:
+            return
+        *lines, held = (held + block).split(b"\n")
+        yield from lines

@@ -1,4 +1,4 @@
-"""Run a slice of each target of tools/fuzz, and check that the limits detect every forbidden action."""
+"""Run a few inputs of each fuzz target, and check that the limits detect every forbidden action."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import pickle
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,15 +16,12 @@ from typing import Any
 import bounded_run
 import numpy as np
 import pytest
-from bounded_run import Tally, Target, fuzz
+from bounded_run import Target, run_inputs
 from hostile_datasets import write_sound
 from targets import TARGETS
 from targets_datasets import read_all
 
 from flat_tokens.errors import DatasetError
-
-ROOT = Path(__file__).resolve().parents[2]
-EXECUTIONS = 6
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits address space as Linux does"),
@@ -33,21 +29,19 @@ pytestmark = [
 ]
 
 
-def run(target: Target, executions: int = 1) -> Tally:
-    tally = Tally()
-    for tally in fuzz([target], 1, 0, executions, None, 1):  # noqa: B007 - the last one is whole
-        pass
-    return tally
+@pytest.mark.parametrize("name", TARGETS)
+def test_readers_stay_within_their_limits(name: str) -> None:
+    assert run_inputs(TARGETS[name], "11", range(6))[0] == []
 
 
-def test_readers_stay_within_their_limits(tmp_path: Path) -> None:
-    command = [sys.executable, "tools/fuzz", "--executions", str(EXECUTIONS), "--seed", "11"]
-    command += ["--findings", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    assert {line[:26].strip() for line in lines[:-1]} == set(TARGETS)
-    assert lines[-1].startswith(f"{EXECUTIONS * len(TARGETS):,} inputs")
+@pytest.mark.stress
+@pytest.mark.parametrize("name", TARGETS)
+def test_campaign(name: str, request: pytest.FixtureRequest) -> None:
+    """`pytest tests/fuzz -m stress --points 10000 --seed S` runs 10,000 inputs of each target."""
+    seed, count = request.config.getoption("--seed"), request.config.getoption("--points")
+    violations, refused = run_inputs(TARGETS[name], seed, range(count))
+    print(f"{name}: {count} inputs, {refused} refused, {len(violations)} wrong")
+    assert violations == []
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -56,12 +50,13 @@ def test_a_sound_dataset_is_read(tmp_path: Path, seed: int) -> None:
     read_all(tmp_path / "d")
 
 
-def test_a_sound_input_is_read() -> None:
-    """Some mutants stay valid or nearly valid, and each target reads some of them without an error."""
-    for name in ("tokenizer.json", "SentencePiece model", "counts file", "manifest", "import: megatron"):
-        tally = run(TARGETS[name], 40)
-        assert not tally.findings
-        assert 0 < tally.refused[name] < 40
+@pytest.mark.parametrize(
+    "name", ["tokenizer.json", "SentencePiece model", "counts file", "manifest", "import: megatron"]
+)
+def test_some_inputs_are_read_and_others_refused(name: str) -> None:
+    violations, refused = run_inputs(TARGETS[name], "1", range(40))
+    assert violations == []
+    assert 0 < refused < 40
 
 
 def refuse(_: object) -> None:
@@ -104,48 +99,17 @@ def test_forbidden_actions_are_reported(name: str) -> None:
     read, expected = READERS[name]
     errors = (DatasetError,)
     target = Target(name, lambda _, folder: folder, read, errors, base_bytes=1 << 28, base_seconds=0.3)
-    found = [finding.what for finding in run(target).findings]
-    assert len(found) == bool(expected)
-    assert not expected or expected in found[0]
+    found, _ = run_inputs(target, "1", range(2))  # the second runs after a child has ended
+    assert len(found) == 2 * bool(expected)
+    assert all(expected in each for each in found)
 
 
 def test_a_reader_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_run, "MOST_SILENT_SECONDS", 0.3)
-    (finding,) = run(Target("sleeps", lambda *_: b"", lambda _: time.sleep(60))).findings
-    assert finding.what == "did not answer for 0 s"
-
-
-def test_after_a_child_that_ended_the_others_are_run() -> None:
-    def read(made: bytes) -> None:
-        if made[0] % 4 == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    tally = run(Target("ends at times", lambda rng, _: rng.randbytes(1), read), 20)
-    wrong = [
-        number for number in range(20) if random.Random(f"ends at times 1 {number}").randbytes(1)[0] % 4 == 0
-    ]
-    assert [finding.number for finding in tally.findings] == wrong
-    assert tally.executions == {"ends at times": 20}
+    monkeypatch.setattr(bounded_run, "MAX_SILENT_SECONDS", 0.3)
+    found, _ = run_inputs(Target("sleeps", lambda *_: b"", lambda _: time.sleep(60)), "1", range(1))
+    assert found == ["seed 1, number 0: the process ended with -9"]
 
 
 def test_a_followed_link_is_reported() -> None:
     target = Target("link", TARGETS["dataset: link"].make, lambda _: None, must_refuse=True)
-    assert [finding.what for finding in run(target).findings] == ["a result of what must be refused"]
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_seed_makes_the_same_input_again(tmp_path: Path, name: str) -> None:
-    def content(folder: Path) -> Any:
-        folder.mkdir()
-        made = TARGETS[name].make(random.Random(f"{name} 3"), folder)
-        if not isinstance(made, Path):
-            return made
-        return [(str(path.relative_to(folder)), start_of(path)) for path in sorted(folder.rglob("*"))]
-
-    def start_of(path: Path) -> bytes | None:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            return file.read(4096)
-
-    assert content(tmp_path / "a") == content(tmp_path / "b")
+    assert "a result of what must be refused" in run_inputs(target, "1", range(1))[0][0]
