@@ -1,10 +1,11 @@
-"""Merges of one pretoken: the short and the long routine equal the reference for every rule and size."""
+"""Merges of one pretoken equal the reference for every rule, size and SIMD variant."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -76,48 +77,17 @@ def rank_file_unreachable(seed: int) -> Vocabulary:
     return dict(zip(ids, rng.sample(sorted(entries), len(entries)), strict=True)), None
 
 
+def doubled_runs(seed: int) -> Vocabulary:
+    """Return runs of up to 8 KiB, so that a cut depends on bytes further away than a window."""
+    merges = [(b"a" * 2**k, b"a" * 2**k) for k in range(13)] + trained(seed, b"ab", 40)
+    merges = list(dict.fromkeys(merges))
+    return entries_of(merges), merges
+
+
 RULES = [
     *(listed, listed_shuffled, listed_several_splits, listed_behind_others),
-    *(rank_file, rank_file_unreachable),
+    *(rank_file, rank_file_unreachable, doubled_runs),
 ]
-SIZES = [*range(1, 36), 63, 64, 65, 127, 128, 255, 256, 257, 300]
-
-
-def encode_all(encoder: _core.TokenizerCore, pretokens: list[bytes]) -> list[int]:
-    ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
-    return [int(id_) for id_ in encoder.encode_pretokens(b"".join(pretokens), ends)]
-
-
-@pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("seed", range(3))
-def test_equals_the_reference(rule: object, whole: bool, seed: int) -> None:
-    assert callable(rule)
-    entries, merges = rule(seed)
-    encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, None, whole)
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
-    rng = random.Random(seed)
-    pretokens = list(entries.values())
-    for alphabet in [b"ab", b"abc", b"abcd\xc3\xa9"]:
-        pretokens += [bytes(rng.choices(alphabet, k=size)) for size in SIZES]
-    pretokens += [b"a" * size for size in SIZES]
-    rng.shuffle(pretokens)
-    want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, ranks, whole)]
-    assert encode_all(encoder, pretokens) == want  # cold, with repetitions
-    assert encode_all(encoder, pretokens) == want  # from the cache
-
-
-def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
-    """b"\xe6\xbc" alone is emitted at once, but within a longer pretoken only merges may produce it."""
-    character = "漢".encode()
-    entries = dict(enumerate([*BYTES, character + b"!", character]))
-    encoder = _core.EntryFile.from_entries(entries, None).encoder({}, None, True)
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    pretokens = [character, character * 6, character, character * 40, character * 6]
-    want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, None, True)]
-    assert encode_all(encoder, pretokens) == want
-    assert len(want) > 100  # the parts stay bytes: no pair of two bytes is an entry
 
 
 def encode_by_heap(
@@ -151,13 +121,6 @@ def encode_by_heap(
     return [id_of[part] for part in parts if part]
 
 
-def doubled_runs(seed: int) -> Vocabulary:
-    """Return runs of up to 8 KiB, so that a cut depends on bytes further away than a window."""
-    merges = [(b"a" * 2**k, b"a" * 2**k) for k in range(13)] + trained(seed, b"ab", 40)
-    merges = list(dict.fromkeys(merges))
-    return entries_of(merges), merges
-
-
 def few_runs(rng: random.Random, size: int) -> bytes:
     letters = b"abc"[: rng.randint(1, 3)]
     longest = 2 ** rng.randint(2, 9)
@@ -167,53 +130,58 @@ def few_runs(rng: random.Random, size: int) -> bytes:
     return text[:size]
 
 
-@pytest.mark.parametrize("rule", [*RULES, doubled_runs])
-@pytest.mark.parametrize("seed", range(3))
-def test_pretokens_of_a_few_runs_equal_merging_them_one_by_one(rule: object, seed: int) -> None:
-    assert callable(rule)
-    entries, merges = rule(seed)
-    encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, None, False)
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
-    rng = random.Random(seed)
-    sizes = [31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 383, 384, 385, 1000]
-    pretokens = [few_runs(rng, size) for size in sizes for _ in range(12)]
-    rng.shuffle(pretokens)
-    want = [id_ for pretoken in pretokens for id_ in encode_by_heap(pretoken, id_of, ranks)]
-    assert encode_all(encoder, pretokens) == want
-
-
-GIANT_SIZES = [4094, 4095, 4096, 8193, 25_001]
-
-
-@pytest.mark.parametrize("rule", [*RULES, doubled_runs])
-def test_giant_pretokens_equal_merging_them_at_once(rule: object) -> None:
-    assert callable(rule)
-    entries, merges = rule(3)
-    encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, None, False)
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
-    rng = random.Random(3)
-    for size in [10, 100, 300]:
-        text = bytes(rng.choices(b"abc", k=size))
-        assert encode_by_heap(text, id_of, ranks) == encode_pretoken(text, id_of, ranks)
-    longest = b"".join(sorted(id_of, key=len)[-3:])
-    for size in GIANT_SIZES:
-        for text in [
-            bytes(rng.choices(b"abc", k=size)),
-            b"b" + b"a" * (size - 1),
-            b"a" * (size // 2) + bytes(rng.choices(b"aaaaaab", k=size - size // 2)),
-            fibonacci_word(size),
-            (longest * size)[:size],
-        ]:
-            assert encode_all(encoder, [text]) == encode_by_heap(text, id_of, ranks), (size, text[:40])
-
-
 def fibonacci_word(size: int) -> bytes:
     a, b = b"a", b"ab"
     while len(b) < size:
         a, b = b, b + a
     return b[:size]
+
+
+def encode_all(encoder: _core.TokenizerCore, pretokens: list[bytes]) -> list[int]:
+    ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
+    return [int(id_) for id_ in encoder.encode_pretokens(b"".join(pretokens), ends)]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
+@pytest.mark.parametrize("rule", RULES)
+def test_equals_the_reference(rule: Callable[[int], Vocabulary], whole: bool) -> None:
+    """Sizes around lanes, groups of 64 and windows; random letters, a few runs, and one run."""
+    entries, merges = rule(3)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
+    rng = random.Random(3)
+    short = [each for each in id_of if len(each) <= 200]
+    for size in [*range(1, 36), 63, 64, 65, 127, 128, 129]:
+        short += [bytes(rng.choices(letters, k=size)) for letters in (b"a", b"ab", b"abcd\xc3\xa9")]
+    long = [each for each in id_of if len(each) > 200]
+    long += [few_runs(rng, size) for size in (31, 33, 63, 66, 128, 129, 384, 385, 513, 1000, 4094, 4095)]
+    longest = b"".join(sorted(id_of, key=len)[-3:])
+    for size in (4096, 8193, 25_001):
+        long += [bytes(rng.choices(b"abc", k=size)), b"b" + b"a" * size, fibonacci_word(size)]
+        long += [(longest * size)[:size]]
+    known = {each: encode_pretoken(each, id_of, ranks, whole) for each in short}
+    for each in long:
+        known[each] = [id_of[each]] if whole and each in id_of else encode_by_heap(each, id_of, ranks)
+    pretokens = [*short, *long]
+    rng.shuffle(pretokens)
+    expected = [id_ for each in pretokens for id_ in known[each]]
+    for variant in reversed(_core.simd_variants()):
+        _core.set_simd_variant(variant)
+        encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, None, whole)
+        for _ in range(2):  # cold, with repetitions; then from the cache
+            assert encode_all(encoder, pretokens) == expected, variant
+
+
+def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
+    """b"\xe6\xbc" alone is emitted at once, but within a longer pretoken only merges may produce it."""
+    character = "漢".encode()
+    entries = dict(enumerate([*BYTES, character + b"!", character]))
+    encoder = _core.EntryFile.from_entries(entries, None).encoder({}, None, True)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    pretokens = [character, character * 6, character, character * 40, character * 6]
+    want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, None, True)]
+    assert encode_all(encoder, pretokens) == want
+    assert len(want) > 100  # the parts stay bytes: no pair of two bytes is an entry
 
 
 @pytest.mark.parametrize(

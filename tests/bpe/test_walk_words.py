@@ -1,5 +1,5 @@
-"""Words of every script, looked up whole in blocks of 64 bytes: IDs equal the reference for every pattern, rule and
-variant, with any character at and between word boundaries.
+"""Text is scanned and looked up in blocks of 64 bytes: IDs equal the reference for every pattern, rule and variant,
+with words of every script, any character at and between their boundaries, and runs that fill blocks.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ SCRIPTS = [
 # Non-word characters: E2, E3, E5, EE, EF, F0.
 WORDLESS = ["—", "”", "。", "あ", "字", "\ue000", "，", "😀"]
 BETWEEN = [" ", " ", " ", " ", "", "\n", ", ", " -", "'s ", "12", *WORDLESS]
+
+
+RUNS = ["-", " ", "a", "7", "\n", "=-", "Aa", "\t ", "漢", "é", "a b'12"]
 
 
 def word(rng: random.Random) -> str:
@@ -86,10 +89,17 @@ def test_texts_equal_the_reference(variant: str, rule: str, pattern: str) -> Non
 
 
 def test_many_words_equal_those_one_by_one(variant: str) -> None:
-    """Fill whole batches and grow the cache; the expected IDs come from encoding each pretoken alone."""
+    """Fill whole batches and blocks and grow the cache; the expected IDs come from encoding each pretoken alone."""
+    rng = random.Random(13)
+    texts = [text_of("many", 4000)]
+    texts += [
+        word(rng) + run * size + word(rng)
+        for run in RUNS
+        for size in (14, 15, 16, 17, *range(58, 70), 129, 1000)
+    ]
     for pattern in PATTERNS:
-        text = text_of("many", 4000).encode()
         encoder = _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, automaton_of(pattern), False)
-        ends = pretoken_ends(text, pattern)
         plain = _core.EntryFile.from_entries(ENTRIES, MERGES).encoder({}, None, False)
-        assert encoder.encode(text.decode()) == plain.encode_pretokens(text, ends).tolist()
+        for text in texts:
+            ends = pretoken_ends(text.encode(), pattern)
+            assert encoder.encode(text) == plain.encode_pretokens(text.encode(), ends).tolist(), text
