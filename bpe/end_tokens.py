@@ -93,16 +93,19 @@ def put_around(
     offsets: NDArray[np.uint64],
     front: Sequence[int] | NDArray[np.uint32],
     back: Sequence[int] | NDArray[np.uint32],
+    skip_empty: bool = True,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.bool_]]:
-    """Put IDs around each row that is not empty. Return tokens, offsets, and whether each token is of a row.
+    """Put IDs around each row. Return tokens, offsets, and whether each token is of a row.
+
+    skip_empty: an empty row gets none.
 
     [5, 6], offsets [0, 1, 1, 2], front [1], back [2, 3] -> [1, 5, 2, 3, 1, 6, 2, 3], offsets [0, 4, 4, 8]
     """
-    has_tokens = offsets[1:] > offsets[:-1]
-    more = np.cumsum(np.where(has_tokens, len(front) + len(back), 0), dtype=np.uint64)
+    gets_tokens = (offsets[1:] > offsets[:-1]) | (not skip_empty)
+    more = np.cumsum(np.where(gets_tokens, len(front) + len(back), 0), dtype=np.uint64)
     around = offsets.copy()
     around[1:] += more
-    starts, stops = around[:-1][has_tokens].astype(np.int64), around[1:][has_tokens].astype(np.int64)
+    starts, stops = around[:-1][gets_tokens].astype(np.int64), around[1:][gets_tokens].astype(np.int64)
     out = np.empty(int(around[-1]), np.uint32)
     is_of_row = np.ones(len(out), np.bool_)
     for places, ids in ((starts, front), (stops - len(back), back)):

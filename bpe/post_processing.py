@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from bpe.end_tokens import put_around
 from bpe.ragged import Ragged
 
 
@@ -29,14 +28,5 @@ class PostProcessor:
 
     def around_rows(self, rows: Ragged) -> Ragged:
         """Apply `around` to each row."""
-        before, added = len(self.front), len(self.front) + len(self.back)
-        row = np.arange(len(rows) + 1)
-        offsets = rows.offsets.astype(np.int64) + added * row
-        tokens = np.empty(len(rows.tokens) + added * len(rows), np.uint32)
-        shifts = np.repeat(before + added * row[:-1], rows.lengths.astype(np.int64))
-        tokens[np.arange(len(rows.tokens)) + shifts] = rows.tokens
-        for place, id_ in enumerate(self.front):
-            tokens[offsets[:-1] + place] = id_
-        for place, id_ in enumerate(reversed(self.back), 1):
-            tokens[offsets[1:] - place] = id_
-        return Ragged(tokens, offsets.astype(np.uint64))
+        tokens, offsets, _ = put_around(rows.tokens, rows.offsets, self.front, self.back, skip_empty=False)
+        return Ragged(tokens, offsets)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe import _core
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
 from bpe.formats.faults import must_be, not_utf8
 from bpe.formats.gpt2 import outside_alphabet, special_keys
 from bpe.formats.huggingface_components import decoder_to_json, normalizer_to_json, pretokenizer_to_json
 from bpe.formats.huggingface_envelope import Model, check_root, read_envelope, text_rules_of
 from bpe.formats.json_input import location, parse
-from bpe.formats.text_keys import text_keys
 from bpe.normalizers import make_normalizer
 from bpe.parts import Parts, core_components
 from bpe.vocabulary import TextRules, Vocabulary
@@ -230,3 +229,42 @@ def _check_no_other_text(keys: list[tuple[int, str]]) -> None:
                 f"special_tokens: same spelling as {shown(entry.decode())} in tokenizer.json, which "
                 f"ignore_merges would give the same ID (got {shown(text)}). Save the tokenizer in another format."
             )
+
+
+def text_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
+    """Return (ID, text) of the added tokens to write into model.vocab if characters may be unknown, by ascending ID.
+
+    Readers expect added tokens in model.vocab, where each key is also an entry. There, an added token of one character
+    (or with ignore_merges, of one pretoken) would change the IDs of equal text that is not an added token. Readers
+    number added tokens outside model.vocab after the last entry.
+
+    Raise BadTokenizer if a token that must not be in model.vocab has another ID than readers give it.
+    """
+    rules = tokenizer.text_rules
+    assert rules is not None
+    encoder = tokenizer.core_encoder
+    keys = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
+    new = [each for each in keys if encoder.entry(each[0]) is None]
+    entries = len(encoder) + len(tokenizer.parts.vocabulary.decoded_only)
+    must = None
+    for each in new:
+        entry = to_bytes(each[1]) if rules.byte_level else each[1].encode()
+        if entry is not None and rules.begins(entry):
+            must = each
+            break
+    may = new if tokenizer.ignore_merges else [must] if must else []
+    for first, text in may:
+        if text != rules.unk_token and _is_counted_to(first, new, entries):
+            return [each for each in keys if each not in new or each[0] < first]
+        if (first, text) == must:
+            raise BadTokenizer(
+                f"added token {shown(text)}: cannot keep ID {first} in tokenizer.json, as it would become an entry of "
+                "model.vocab. Save the tokenizer in another format."
+            )
+    return keys
+
+
+def _is_counted_to(first: int, new: list[tuple[int, str]], entries: int) -> bool:
+    """Return whether the tokens from this ID on have the IDs after all others. new: by ascending ID."""
+    ids = [id_ for id_, _ in new if id_ >= first]
+    return ids == list(range(entries + len(new) - len(ids), entries + len(new)))

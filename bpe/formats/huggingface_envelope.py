@@ -6,9 +6,10 @@ entries, which a `Model` knows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from bpe import _core
+from bpe import _core, normalizers
 from bpe.added_tokens import AddedToken
 from bpe.decoders import Decoder
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
@@ -39,10 +40,10 @@ from bpe.formats.json_input import (
     optional,
     read_fields,
 )
-from bpe.normalizers import ByteLevel, Normalizer
+from bpe.normalizers import Normalizer
 from bpe.post_processing import PostProcessor
+from bpe.pretokenization import components
 from bpe.pretokenizer import Pretokenizer
-from bpe.text_growth import check_growth
 from bpe.vocabulary import TextRules
 
 TOP_LEVEL: Final = {
@@ -56,6 +57,7 @@ TOP_LEVEL: Final = {
     "decoder",
     "model",
 }
+_MAX_GROWTH: Final = 1 << 16  # published tokenizers stay below 200
 _OFF: Final = (FLAG, False)
 _OPTIONAL_TEXT: Final = (optional(expect_text), None)
 MODEL: Final[Fields] = {
@@ -140,7 +142,7 @@ def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | No
     added = _added_tokens(root.get("added_tokens"), model, ignore_merges, as_text)
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"), as_text)
-    check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
+    _check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
     if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
         raise UnsupportedTokenizer(
             f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported after {normalizer}, which may "
@@ -180,10 +182,10 @@ def _check_model(value: Any) -> None:
 def text_rules_of(root: dict[str, Any]) -> TextRules | None:
     """Return the rules for text entries; None if all entries are bytes in the byte alphabet."""
     model = root["model"]
-    components = [component for component, _ in components_from_json(root.get("pre_tokenizer"))]
+    pretokenizers = [component for component, _ in components_from_json(root.get("pre_tokenizer"))]
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
-    byte_level = is_byte_level(components) or (
-        normalizer is not None and ByteLevel() in normalizer.components
+    byte_level = is_byte_level(pretokenizers) or (
+        normalizer is not None and normalizers.ByteLevel() in normalizer.components
     )
     prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
     if byte_level and not prefix and not suffix:
@@ -251,3 +253,27 @@ def _conflicting_use(text: str, model: Model, ignore_merges: bool) -> str | None
     if ignore_merges and other_text(text):
         return "ignore_merges emits"
     return "merges use" if len(entry) == 1 or model.merges_use(entry) else None
+
+
+def _check_growth(made: Iterable[object]) -> None:
+    """Raise UnsupportedTokenizer if text could become more than _MAX_GROWTH times longer.
+
+    Growth factors of components multiply: forty ByteLevels would turn one letter into a terabyte. Idempotent
+    components, such as NFKC, are not counted. They make a text at most about ten times longer.
+    """
+    times = 1
+    for component in made:
+        match component:
+            case normalizers.ByteLevel() | components.ByteLevel():
+                times *= 2
+            case normalizers.Replace(pattern, content, is_expression):
+                # An expression may match a byte, or the empty text on both sides of it.
+                size = len(content.encode())
+                times *= 1 + 2 * size if is_expression else -(-size // max(1, len(pattern.encode()))) or 1
+            case normalizers.Precompiled(charsmap):
+                values = charsmap[4 + int.from_bytes(charsmap[:4], "little") :]  # after the array of the keys
+                times *= max(map(len, values.split(b"\0"))) or 1
+    if times > _MAX_GROWTH:
+        raise UnsupportedTokenizer(
+            f"normalizer and pre_tokenizer: must not make text more than {_MAX_GROWTH:,} times longer (got {times:.0e})"
+        )

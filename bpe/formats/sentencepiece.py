@@ -49,13 +49,28 @@ class Model:
 
     pieces: list[tuple[str, float, int]] = field(default_factory=list)
     model_type: int = 1
-    byte_fallback: bool = False
-    suffixes_whitespace: bool = False
-    charsmap: bytes = b""
-    add_dummy_prefix: bool = True
-    remove_extra_whitespaces: bool = True
-    escape_whitespaces: bool = True
-    denormalizes: bool = False
+    treat_whitespace_as_suffix: int = 0
+    byte_fallback: int = 0
+    precompiled_charsmap: bytes = b""
+    add_dummy_prefix: int = 1
+    remove_extra_whitespaces: int = 1
+    escape_whitespaces: int = 1
+    denormalizer: bytes = b""
+
+
+# Number of a field in its message -> attribute of a Model.
+_TRAINER: Final = {3: "model_type", 24: "treat_whitespace_as_suffix", 35: "byte_fallback"}
+NORMALIZER: Final = {
+    2: "precompiled_charsmap",
+    3: "add_dummy_prefix",
+    4: "remove_extra_whitespaces",
+    5: "escape_whitespaces",
+}
+_MESSAGES: Final = {
+    2: ("trainer_spec", _TRAINER),
+    3: ("normalizer_spec", NORMALIZER),
+    5: ("denormalizer_spec", {2: "denormalizer"}),
+}
 
 
 def is_model(data: bytes) -> bool:
@@ -74,29 +89,14 @@ def read_model(data: bytes) -> Model:
     for number, _, value in fields(memoryview(data)):
         if number == 1:
             model.pieces.append(_piece(_message(value, "pieces"), len(model.pieces)))
-        elif number == 2:
-            for name, _, setting in fields(_message(value, "trainer_spec")):
-                if name == 3:
-                    model.model_type = _number(setting, "trainer_spec.model_type")
-                elif name == 24:
-                    model.suffixes_whitespace = bool(
-                        _number(setting, "trainer_spec.treat_whitespace_as_suffix")
-                    )
-                elif name == 35:
-                    model.byte_fallback = bool(_number(setting, "trainer_spec.byte_fallback"))
-        elif number == 3:
-            for name, _, setting in fields(_message(value, "normalizer_spec")):
-                if name == 2:
-                    model.charsmap = bytes(_message(setting, "normalizer_spec.precompiled_charsmap"))
-                elif name in WHITESPACE:
-                    setattr(model, WHITESPACE[name], bool(_number(setting, "normalizer_spec")))
-        elif number == 5:
-            spec = fields(_message(value, "denormalizer_spec"))
-            model.denormalizes = any(name == 2 and setting for name, _, setting in spec)
+        elif number in _MESSAGES:
+            where, names = _MESSAGES[number]
+            for key, _, setting in fields(_message(value, where)):
+                if name := names.get(key):
+                    is_number = isinstance(getattr(model, name), int)
+                    read = _number if is_number else lambda *given: bytes(_message(*given))
+                    setattr(model, name, read(setting, f"{where}.{name}"))
     return model
-
-
-WHITESPACE: Final = {3: "add_dummy_prefix", 4: "remove_extra_whitespaces", 5: "escape_whitespaces"}
 
 
 def _piece(message: memoryview, id_: int) -> tuple[str, float, int]:
@@ -131,9 +131,9 @@ def check_model(model: Model) -> None:
     if model.model_type != BPE:
         name = _MODEL_TYPES.get(model.model_type, str(model.model_type))
         raise unsupported("trainer_spec.model_type", name, "BPE")
-    if model.suffixes_whitespace:
+    if model.treat_whitespace_as_suffix:
         raise unsupported("trainer_spec.treat_whitespace_as_suffix", True, "false")
-    if model.denormalizes:
+    if model.denormalizer:
         raise UnsupportedTokenizer("denormalizer_spec.precompiled_charsmap: must be empty")
     check_pieces(model)
 
@@ -159,7 +159,7 @@ def build(model: Model) -> Parts:
         tokens,
         Pretokenizer(()),
         normalizer=normalizer,
-        text_rules=TextRules(model.byte_fallback, unknown, fuse_unk=True),
+        text_rules=TextRules(bool(model.byte_fallback), unknown, fuse_unk=True),
         decoder=decoder_of(model),
     )
 
@@ -192,7 +192,7 @@ def _check_symbols(model: Model, symbols: list[str]) -> None:
     first = shown(symbols[0])
     for name, is_set in (
         ("remove_extra_whitespaces", model.remove_extra_whitespaces),
-        ("precompiled_charsmap", bool(model.charsmap)),
+        ("precompiled_charsmap", bool(model.precompiled_charsmap)),
     ):
         if is_set:
             raise UnsupportedTokenizer(
@@ -291,11 +291,11 @@ def normalizer_of(model: Model) -> tuple[Component, ...]:
     escapes = model.escape_whitespaces
     if model.add_dummy_prefix:
         # Text of white space only gets no prefix. The last steps remove the prefix again.
-        plain = escapes and not model.charsmap and not model.remove_extra_whitespaces
+        plain = escapes and not model.precompiled_charsmap and not model.remove_extra_whitespaces
         has_symbols = any(kind == USER_DEFINED for _, _, kind in model.pieces)
         components.append((DummyPrefix if has_symbols else Prepend)(LOWER_BLOCK if plain else " "))
-    if model.charsmap:
-        components.append(Charsmap(model.charsmap))
+    if model.precompiled_charsmap:
+        components.append(Charsmap(model.precompiled_charsmap))
     if model.remove_extra_whitespaces:
         if not model.add_dummy_prefix:
             components.append(Replace(r"\A +", "", is_expression=True))

@@ -14,9 +14,9 @@ from bpe.formats.sentencepiece import (
     BYTE,
     CONTROL,
     NORMAL,
+    NORMALIZER,
     UNKNOWN,
     USER_DEFINED,
-    WHITESPACE,
     Model,
     check_pieces,
     decoder_of,
@@ -72,7 +72,7 @@ def _settings_of(tokenizer: Tokenizer, byte_fallback: bool) -> Model:
         model = Model(
             model_type=BPE,
             byte_fallback=byte_fallback,
-            charsmap=charsmap,
+            precompiled_charsmap=charsmap,
             add_dummy_prefix=bool(number & 1),
             remove_extra_whitespaces=bool(number & 2),
             escape_whitespaces=bool(number & 4),
@@ -170,6 +170,9 @@ def _to_bytes(model: Model, unk_token: str) -> bytes:
         + varint_field(40, ids[unk_token])
         + bytes_field(45, unk_token.encode())
     )
-    normalizer = b"".join(varint_field(number, getattr(model, name)) for number, name in WHITESPACE.items())
-    normalizer = bytes_field(2, model.charsmap) + normalizer
+    settings = ((number, getattr(model, name)) for number, name in NORMALIZER.items())
+    normalizer = b"".join(
+        (bytes_field if isinstance(value, bytes) else varint_field)(number, value)
+        for number, value in settings
+    )
     return pieces + bytes_field(2, trainer) + bytes_field(3, normalizer)

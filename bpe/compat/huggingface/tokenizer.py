@@ -23,8 +23,7 @@ from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of
 from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, UnsupportedTokenizer, shown
 from bpe.formats.by_path import read_file
-from bpe.formats.huggingface import model_options
-from bpe.formats.text_keys import text_keys
+from bpe.formats.huggingface import model_options, text_keys
 from bpe.hub import locate
 from bpe.output_file import open_output_file
 from bpe.tokenizer import Tokenizer as CoreTokenizer
