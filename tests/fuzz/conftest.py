@@ -9,4 +9,4 @@ from pathlib import Path
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others reserve address space in advance
 sys.path.insert(0, str(Path(__file__).parent))
 
-import zarr  # noqa: E402, F401 - before the limits, or each child would import it
+import zarr  # noqa: F401 - before the limits, or each child would import it
