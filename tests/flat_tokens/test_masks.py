@@ -15,7 +15,6 @@ import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
 from flat_tokens.dataset_writer import Block, SplitWriter
-from flat_tokens.fields import Fields
 from flat_tokens.masks import MaskElements
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.statistics import describe
@@ -54,17 +53,6 @@ def check(batch: Batch, bits: Bits) -> None:
     assert np.array_equal(batch.loss_mask, wanted)
     assert np.array_equal(batch.targets, np.where(wanted, batch.ids, IGNORED_LABEL))
     assert batch.targets.dtype == batch.ids.dtype
-    for dtype in (np.int32, np.int64):
-        for names in (("input_ids", "labels", "loss_mask"), ("inputs", "targets")):
-            for ignores in (True, False):
-                made = Fields(names, ignores).make(batch, dtype)
-                if "labels" in made:
-                    kept = wanted & ~batch.is_seq_start if ignores else wanted
-                    assert np.array_equal(made["labels"], np.where(kept, batch.ids, IGNORED_LABEL))
-                    assert np.array_equal(made["input_ids"], batch.ids)
-                    assert np.array_equal(made["loss_mask"], wanted)
-                else:
-                    assert np.array_equal(made["targets"], batch.targets)
 
 
 @pytest.mark.parametrize("has_manifest", [True, False])

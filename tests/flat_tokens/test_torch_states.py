@@ -30,21 +30,6 @@ def train(make_dataset: Any, random_sequences: Any) -> Any:
     return flat_tokens.open(path).train
 
 
-def test_state(train: Any) -> None:
-    dataset = BatchDataset(Loader(train, 5, 4, 2))
-    batches = iter(dataset)
-    for _ in range(3):
-        next(batches)
-    state = dataset.state_dict()
-    assert state["step"] == 3
-    assert BatchDataset(Loader(train, 5, 4, 2)).state_dict()["step"] == 0
-    other = BatchDataset(Loader(train, 5, 4, 2))
-    other.load_state_dict(state)
-    assert next(iter(other))["input_ids"].tolist() == next(batches)["input_ids"].tolist()
-    with pytest.raises(ArgumentError):
-        BatchDataset(Loader(train, 5, 4, 9)).load_state_dict(state)
-
-
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_a_loaded_state_moves_the_begin_of_the_next_pass(train: Any, workers: int) -> None:
     """Also with workers of later passes: their copies of the dataset do not know the state."""
@@ -126,17 +111,6 @@ def test_passes_after_a_resumed_one_began_at_its_end(train: Any) -> None:
         dataset.load_state_dict(loader.state_at(taken) | {"stop": state["stop"]})
         lengths = [len(dataset), *(len(list(dataset)) for _ in range(3))]
         assert lengths == [steps - taken, steps - taken, steps, steps]
-
-
-def test_state_of_other_rows(train: Any) -> None:
-    longest = max(len(sequence) for sequence in train)
-    split, truncated = (
-        Loader(train, longest, 4, packed=False, long_sequences=choice) for choice in ("split", "truncate")
-    )
-    assert split.order == truncated.order  # the same number of rows
-    state = BatchDataset(split).state_dict()
-    with pytest.raises(ArgumentError, match="row_kind"):
-        BatchDataset(truncated).load_state_dict(state)
 
 
 @pytest.mark.parametrize("kind", ["packs", "mixture"])
