@@ -30,12 +30,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def masks_of(drawn: list[Drawn]) -> list[bool] | None:
     if all(each.trained is None for each in drawn):
         return None
-    return [bit for each in drawn for bit in each.trained or [True] * len(each.ids)]
+    return [bit for each in drawn for bit in each.trained or [True] * sum(map(len, each.sequences))]
 
 
-@given(drawn=st.lists(datasets(12), min_size=1, max_size=3), data=st.data())
+@given(drawn=st.lists(datasets(most=12), min_size=1, max_size=3), data=st.data())
 def test_views_equal_a_copy(folder: Path, drawn: list[Drawn], data: st.DataObject) -> None:
-    whole = flat_tokens.open([each.write(folder) for each in drawn])
+    whole = flat_tokens.open([each.write_in(folder) for each in drawn])
     train, sequences = whole.train, [sequence for each in drawn for sequence in each.sequences]
     origins, mask = [origin for each in drawn for origin in each.origins], masks_of(drawn)
     for array in (
@@ -71,8 +71,8 @@ def test_views_equal_a_copy(folder: Path, drawn: list[Drawn], data: st.DataObjec
 
 
 def test_wrong_calls(folder: Path) -> None:
-    drawn = Drawn([[1], [2], [3]], None, [("a.txt", 3)], ArrayLayout(), False)
-    dataset = drawn.open(folder)
+    drawn = Drawn(ArrayLayout(), {"train": [[1], [2], [3]]}, None, [("a.txt", 3)])
+    dataset = flat_tokens.open(drawn.write_in(folder))
     for wrong in ([2, 1], [1, 1], [-1], [3]):
         with pytest.raises(ArgumentError):
             selected(dataset.train, wrong)
@@ -82,15 +82,17 @@ def test_wrong_calls(folder: Path) -> None:
         concat([])
     with pytest.raises(ArgumentError, match="path"):
         flat_tokens.open([])
-    other = drawn.write(folder)
+    other = drawn.write_in(folder)
     (other / "manifest.json").unlink()
     with pytest.raises(DatasetError, match="manifest"):
         flat_tokens.open([dataset.path, other]).train.source_of(5)
 
 
-def test_datasets_of_other_tokenizers_are_refused(folder: Path) -> None:
+def test_datasets_of_other_tokenizers_are_refused(tmp_path: Path) -> None:
     """Their IDs mean other tokens."""
-    paths = [Drawn([[1]], None, [], ArrayLayout(), False).write(folder) for _ in range(2)]
+    paths = [tmp_path / name for name in "ab"]
+    for path in paths:
+        write_dataset(path, [[1]], [], ArrayLayout())
     manifest: Any = flat_tokens.open(paths[1]).manifest
     other = {**manifest.tokenizer, "fingerprint": "0", "sha256": "0"}
     (paths[1] / "manifest.json").write_bytes(replace(manifest, tokenizer=other).to_bytes())

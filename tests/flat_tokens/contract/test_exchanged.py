@@ -12,13 +12,13 @@ from typing import Any
 import exchange_layouts as foreign
 import numpy as np
 import pytest
-from drawn_content import SPLITS, Drawn, Sequences, content, datasets, sequences
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
 from flat_tokens import ArrayLayout
 from flat_tokens.__main__ import main
+from tests.flat_tokens.contract.drawn_datasets import SPLITS, Drawn, Sequences, content, datasets, sequences
 
 SUFFIXES = {"megatron": "", "npy": ".npy", "nanogpt": ".bin"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import shutil
@@ -34,16 +35,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(drawn=datasets())
 def test_reading_equals_numpy(folder: Path, drawn: Drawn) -> None:
-    dataset = drawn.open(folder)
+    dataset = flat_tokens.open(drawn.write_in(folder))
     for train in (dataset.train, pickle.loads(pickle.dumps(dataset)).train):
         check_equal(train, drawn.sequences)
-        assert train.max_token_id == max(drawn.ids, default=0)
+        assert train.max_token_id == max(itertools.chain(*drawn.sequences), default=0)
         assert train.sources_of(np.arange(train.seq_count)) == drawn.origins
         assert (train.loss_mask is None) == (drawn.trained is None)
         if train.loss_mask is not None:
             assert train.loss_mask[:].tolist() == drawn.trained
             assert np.concatenate([[], *map(train.trained_of, range(len(train)))]).tolist() == drawn.trained
-    check_equal(dataset.validation, [])
+    check_equal(dataset.validation, drawn.splits["validation"])
     assert dataset.manifest is not None
     assert [source["path"] for source in dataset.sources()] == [path for path, _ in drawn.sources]
     assert dataset.sources(1) == dataset.sources()[:1]
@@ -52,7 +53,7 @@ def test_reading_equals_numpy(folder: Path, drawn: Drawn) -> None:
 @zarr_warns
 @given(drawn=datasets().filter(lambda drawn: not drawn.is_on_store))
 def test_zarr_reads_a_split_completely(folder: Path, drawn: Drawn) -> None:
-    root = zarr.open_group(drawn.write(folder), mode="r")
+    root = zarr.open_group(drawn.write_in(folder), mode="r")
     encoded, starts, max_token_id = flat_tokens.format.from_sequences(drawn.sequences)
     assert {name for name, _ in root.members()} == {"train", "validation"} | (
         set() if drawn.trained is None else {"loss_mask"}
@@ -141,7 +142,7 @@ def files_of(root: Path, part: str) -> list[Path]:
 )
 def test_a_damaged_file_is_one_error(folder: Path, drawn: Drawn, data: st.DataObject) -> None:
     """Truncated anywhere, removed or replaced by a folder: reading equals the original or raises one line."""
-    root = drawn.write(folder)
+    root = drawn.write_in(folder)
     damaged = data.draw(st.sampled_from(sorted(str(path) for path in files_of(root, "train"))).map(Path))
     kind = data.draw(st.sampled_from(["truncate", "remove", "folder", "pipe"]))
     whole = damaged.read_bytes()
@@ -235,7 +236,7 @@ def test_without_libzstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @given(layout=layouts(), at=st.integers(-9, 9))
 def test_positions_outside_are_index_errors(folder: Path, layout: ArrayLayout, at: int) -> None:
-    train = Drawn(EXAMPLE, None, [("a", 3)], layout, False).open(folder).train
+    train = flat_tokens.open(Drawn(layout, {"train": EXAMPLE}).write_in(folder)).train
     for read, count in (
         (train.sequence, 3),
         (lambda i: train.row(i, 3), 2),

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 from counting_store import CountingStore, copy_dataset
-from drawn_content import Drawn, arrays_of, datasets, files_of, layouts, new_store, sequences
 from edit_json import edit_json
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +24,15 @@ import flat_tokens
 from flat_tokens import ArrayLayout, writer
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.manifest import SplitRecord, read_manifest
+from tests.flat_tokens.contract.drawn_datasets import (
+    Drawn,
+    arrays_of,
+    datasets,
+    files_of,
+    layouts,
+    new_store,
+    sequences,
+)
 
 
 def found(root: Any) -> list[str]:

@@ -13,7 +13,15 @@ from uuid import uuid4
 import numpy as np
 import pytest
 import zarr
-from drawn_content import (
+from hypothesis import given
+from hypothesis import strategies as st
+from small_datasets import EXAMPLE, TOKENIZER, write_dataset
+from strategies import examples
+
+import flat_tokens
+from flat_tokens import writer as low_level
+from flat_tokens.errors import ArgumentError, DatasetError, RefusedError
+from tests.flat_tokens.contract.drawn_datasets import (
     SPLITS,
     Drawn,
     Sequences,
@@ -26,14 +34,6 @@ from drawn_content import (
     new_store,
     sequences,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from small_datasets import EXAMPLE, TOKENIZER, write_dataset
-from strategies import examples
-
-import flat_tokens
-from flat_tokens import writer as low_level
-from flat_tokens.errors import ArgumentError, DatasetError, RefusedError
 from tokenmill.stores import AlreadyThere, open_store
 
 
@@ -66,7 +66,7 @@ def test_the_bytes_do_not_depend_on_the_calls(drawn: Drawn, lengths: list[int]) 
         one, many = Path(folder, "one"), Path(folder, "many")
         drawn.write(one)
         has_mask = drawn.masks is not None
-        with flat_tokens.Writer(many, layout=drawn.layout, has_mask=has_mask) as writer:
+        with flat_tokens.Writer(many, layout=drawn.layout, has_mask=has_mask, sources=drawn.facts) as writer:
             for split, rows in drawn.splits.items():
                 ids = [id_ for row in rows for id_ in row]
                 mask = np.array(bits_of(drawn.masks[split]) if drawn.masks else [], bool)
