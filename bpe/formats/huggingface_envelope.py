@@ -183,10 +183,7 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
     """Return the rules for text entries; None if all entries are bytes in the byte alphabet."""
     model = root["model"]
     pretokenizers = [component for component, _ in components_from_json(root.get("pre_tokenizer"))]
-    normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
-    byte_level = is_byte_level(pretokenizers) or (
-        normalizer is not None and normalizers.ByteLevel() in normalizer.components
-    )
+    byte_level = is_byte_level(pretokenizers)
     prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
     if byte_level and not prefix and not suffix:
         return None  # unless entries for some bytes are missing

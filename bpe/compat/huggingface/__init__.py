@@ -1,11 +1,12 @@
-"""The interface of Hugging Face's tokenizers, for BPE: `Tokenizer`, `Encoding`, `AddedToken` and the components.
+"""The interface of Hugging Face's tokenizers, for BPE: `Tokenizer`, `Encoding`, `AddedToken` and components.
 
     from bpe.compat.huggingface import Tokenizer
     Tokenizer.from_file("tokenizer.json").encode("Hello").ids
 
-The submodules `decoders`, `models`, `normalizers`, `pre_tokenizers`, `processors` and `trainers` have the names of
-those of tokenizers. docs/reference/drop-in-apis.md says what differs.
+docs/reference/drop-in-apis.md lists the differences.
 """
+
+from enum import Enum
 
 from bpe.compat.huggingface import (
     decoders,
@@ -15,24 +16,73 @@ from bpe.compat.huggingface import (
     processors,
     trainers,
 )
-from bpe.compat.huggingface.added_token import AddedToken
+from bpe.compat.huggingface.added_tokens import AddedToken
+from bpe.compat.huggingface.arguments import unsupported
+from bpe.compat.huggingface.component import Regex
 from bpe.compat.huggingface.decoders import DecodeStream
-from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.compat.huggingface.models import Token
-from bpe.compat.huggingface.regex import Regex
 from bpe.compat.huggingface.tokenizer import Tokenizer
 
-NormalizedString = elsewhere("NormalizedString")
-PreTokenizedString = elsewhere("PreTokenizedString")
+__version__ = "0.23.3"
+
+NormalizedString = unsupported("NormalizedString")
+PreTokenizedString = unsupported("PreTokenizedString")
+
+Offsets = tuple[int, int]
+TextInputSequence = str
+PreTokenizedInputSequence = list[str] | tuple[str]
+TextEncodeInput = TextInputSequence | tuple[TextInputSequence, TextInputSequence] | list[TextInputSequence]
+PreTokenizedEncodeInput = (
+    PreTokenizedInputSequence
+    | tuple[PreTokenizedInputSequence, PreTokenizedInputSequence]
+    | list[PreTokenizedInputSequence]
+)
+InputSequence = TextInputSequence | PreTokenizedInputSequence
+EncodeInput = TextEncodeInput | PreTokenizedEncodeInput
+
+
+class OffsetReferential(Enum):
+    """The text that offsets refer to."""
+
+    ORIGINAL = "original"
+    NORMALIZED = "normalized"
+
+
+class OffsetType(Enum):
+    """The unit of offsets."""
+
+    BYTE = "byte"
+    CHAR = "char"
+
+
+class SplitDelimiterBehavior(Enum):
+    """The values of `behavior` of pre-tokenizers."""
+
+    REMOVED = "removed"
+    ISOLATED = "isolated"
+    MERGED_WITH_PREVIOUS = "merged_with_previous"
+    MERGED_WITH_NEXT = "merged_with_next"
+    CONTIGUOUS = "contiguous"
+
 
 __all__ = [
     "AddedToken",
     "DecodeStream",
+    "EncodeInput",
     "Encoding",
+    "InputSequence",
     "NormalizedString",
+    "OffsetReferential",
+    "OffsetType",
+    "Offsets",
+    "PreTokenizedEncodeInput",
+    "PreTokenizedInputSequence",
     "PreTokenizedString",
     "Regex",
+    "SplitDelimiterBehavior",
+    "TextEncodeInput",
+    "TextInputSequence",
     "Token",
     "Tokenizer",
     "decoders",

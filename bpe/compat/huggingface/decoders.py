@@ -1,26 +1,24 @@
-"""Decoders, by the names and arguments of `tokenizers.decoders`, and `DecodeStream`.
+"""The decoders of `tokenizers.decoders`, and `DecodeStream`.
 
-A decoder takes the tokens of ids, as tokenizer.json spells them, and gives texts that are joined.
+A decoder maps the tokens of IDs, as tokenizer.json spells them, to texts that are joined. `bpe.decoders` has the rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from bpe import decoders
-from bpe.compat.huggingface import arguments
-from bpe.compat.huggingface.component import Component, Field, SequenceOf
-from bpe.compat.huggingface.pre_tokenizers import one_character, scheme
-from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
+from bpe.compat.huggingface.component import Character, Component, Pattern, Scheme, SequenceOf
 from bpe.errors import BpeError
+from bpe.formats.huggingface_components import decoder_from_json
 
 if TYPE_CHECKING:
     from bpe.compat.huggingface.tokenizer import Tokenizer
 
-_BROKEN: Final = "\ufffd"
+_REPLACEMENT: Final = "\ufffd"
 _CLEANING: Final = [
     *((" " + sign, sign) for sign in ".?!,"),
     (" ' ", "'"),
@@ -34,71 +32,86 @@ _CLEANING: Final = [
 
 
 class Decoder(Component):
-    """Tokens to text."""
+    """Turns tokens into text."""
 
     def decode(self, tokens: Items[str]) -> str:
-        """The text of the tokens."""
+        """Return the text of the tokens."""
         return "".join(self.chain(list(tokens)))
 
     def chain(self, tokens: list[str]) -> list[str]:
-        """Decode with the decoder of the same name in `bpe.decoders`; return at most one text per token."""
-        fields = self.to_json()
-        texts: list[str] = getattr(decoders, fields.pop("type"))(**fields).apply(tokens)
-        return texts
+        """Return at most one text per token."""
+        decoder = decoder_from_json(self.to_json())
+        assert decoder is not None
+        for component in decoder.components:
+            tokens = component.apply(tokens)
+        return tokens
 
 
-class ByteLevel(Decoder, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
-    """The byte alphabet back to bytes, and these to text; a token with other characters is itself."""
+@dataclass(eq=False, repr=False, init=False)
+class ByteLevel(Decoder):
+    """Decodes the byte alphabet. A token with other characters is kept."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **{name: value for name, value in named.items() if name in self.fields})
+    add_prefix_space: bool = True
+    trim_offsets: bool = True
+    use_regex: bool = True
 
-
-class Replace(
-    Decoder,
-    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True, check=pattern),
-    content=Field(check=arguments.text),
-):
-    """Matches of a text or `Regex` become a text."""
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        ((kind, text),) = self.to_json()["pattern"].items()
-        return decoders.Replace(text, self.content, kind == "Regex").apply(tokens)  # type: ignore[attr-defined]
+    def __init__(
+        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **_: Any
+    ) -> None:
+        self.add_prefix_space, self.trim_offsets, self.use_regex = add_prefix_space, trim_offsets, use_regex
 
 
+@dataclass(eq=False, repr=False)
+class Replace(Decoder):
+    """Replaces the matches of a str or `Regex`."""
+
+    pattern: Pattern
+    content: str
+
+
+@dataclass(eq=False, repr=False)
 class ByteFallback(Decoder):
-    """Runs of tokens such as <0x61> become their text, or one U+FFFD per byte if they are not UTF-8."""
+    """Decodes runs of tokens such as <0x61> as UTF-8, or each as U+FFFD if they are not valid together."""
 
 
+@dataclass(eq=False, repr=False)
 class Fuse(Decoder):
-    """All tokens become one."""
+    """Joins all tokens."""
 
 
-class Strip(Decoder, content=Field(" "), start=Field(0), stop=Field(0)):
-    """Remove up to `left` of a character from the start of each token and up to `right` from its end."""
+@dataclass(eq=False, repr=False, init=False)
+class Strip(Decoder):
+    """Removes up to `left` copies of a character from the start of each token and up to `right` from its end."""
+
+    content: Character = " "
+    start: int = 0
+    stop: int = 0
 
     def __init__(self, content: str = " ", left: int = 0, right: int = 0, **_: Any) -> None:
-        super().__init__(content, left, right)
+        self.content, self.start, self.stop = content, left, right
 
 
-class Metaspace(
-    Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always", check=scheme), split=Field(True)
-):
-    """The sign becomes a space; at the start of the first token it is removed."""
+@dataclass(eq=False, repr=False)
+class Metaspace(Decoder):
+    """Turns the replacement into a space, or removes it from the start of the first token."""
 
-    def checked(self, name: str, value: Any) -> Any:
-        return one_character(name, value) if name == "replacement" else value
+    replacement: Character = "\u2581"
+    prepend_scheme: Scheme = "always"
+    split: bool = True
 
 
-class BPEDecoder(Decoder, suffix=Field("</w>")):
-    """The suffix that ends words becomes a space."""
+@dataclass(eq=False, repr=False)
+class BPEDecoder(Decoder):
+    """Turns the suffix of words into a space."""
+
+    suffix: str = "</w>"
 
 
 class Sequence(SequenceOf, Decoder):
-    """Decoders, one after the other."""
+    """Decoders that are applied in order."""
 
     list_key = "decoders"
-    flat = False
+    is_flat = False
 
     def chain(self, tokens: list[str]) -> list[str]:
         for each in self.items:
@@ -107,41 +120,48 @@ class Sequence(SequenceOf, Decoder):
 
 
 def _cleaned(text: str) -> str:
-    """Without the spaces that English has none of."""
+    """Return English text without the spaces before punctuation and contractions."""
     for old, new in _CLEANING:
         text = text.replace(old, new)
     return text
 
 
-class WordPiece(Decoder, prefix=Field("##"), cleanup=Field(True)):
-    """Words are joined by spaces, but for those that begin with the prefix."""
+@dataclass(eq=False, repr=False)
+class WordPiece(Decoder):
+    """Puts a space before each token without the prefix."""
+
+    prefix: str = "##"
+    cleanup: bool = True
 
     def chain(self, tokens: list[str]) -> list[str]:
-        prefix, cleanup = (self.to_json()[key] for key in ("prefix", "cleanup"))
-        for place in range(1, len(tokens)):
-            token = tokens[place]
-            tokens[place] = token[len(prefix) :] if token.startswith(prefix) else " " + token
-        return [_cleaned(token) for token in tokens] if cleanup else tokens
+        for index in range(1, len(tokens)):
+            token = tokens[index]
+            tokens[index] = token.removeprefix(self.prefix) if token.startswith(self.prefix) else " " + token
+        return [_cleaned(token) for token in tokens] if self.cleanup else tokens
 
 
-class CTC(Decoder, pad_token=Field("<pad>"), word_delimiter_token=Field("|"), cleanup=Field(True)):
-    """Of equal neighbours one stays, and the padding goes."""
+@dataclass(eq=False, repr=False)
+class CTC(Decoder):
+    """Keeps one of equal neighbors and removes padding."""
+
+    pad_token: str = "<pad>"
+    word_delimiter_token: str = "|"
+    cleanup: bool = True
 
     def chain(self, tokens: list[str]) -> list[str]:
-        values = self.to_json()
         made = []
         for token, _ in groupby(tokens):
-            text = token.replace(values["pad_token"], "")
-            if values["cleanup"]:
-                text = _cleaned(text).replace(values["word_delimiter_token"], " ")
+            text = token.replace(self.pad_token, "")
+            if self.cleanup:
+                text = _cleaned(text).replace(self.word_delimiter_token, " ")
             made.append(text)
         return [text for text in made if text]
 
 
 class DecodeStream:
-    """Texts of ids that come one by one.
+    """Decodes IDs one by one: `step` returns the text that has become certain, or None.
 
-    ids: those before, whose text does not come again. A step gives the text that has become certain, or None.
+    ids: the IDs before, whose text is not returned.
     """
 
     def __init__(self, ids: Iterable[int] | None = None, skip_special_tokens: bool = False) -> None:
@@ -151,14 +171,14 @@ class DecodeStream:
         self._prefix_ids = 0
 
     def step(self, tokenizer: Tokenizer, id: int | Items[int]) -> str | None:
-        """The text that the id, or the ids, make certain; None while a character is not whole."""
+        """Return the text that is certain after one ID, or several; None while a character is incomplete."""
         if not self._prefix and self._ids:
             text = tokenizer.decode(self._ids, self._skip)
-            if not text.endswith(_BROKEN):
+            if not text.endswith(_REPLACEMENT):
                 self._prefix, self._prefix_ids = text, len(self._ids)
         self._ids += [id] if isinstance(id, int) else id
         text = tokenizer.decode(self._ids, self._skip)
-        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(_BROKEN):
+        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(_REPLACEMENT):
             return None
         if not text.startswith(self._prefix):
             raise BpeError(f"ids: ID {self._ids[-1]} changes text that was already returned")

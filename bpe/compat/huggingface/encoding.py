@@ -1,162 +1,160 @@
-"""`Encoding`: what a text or a pair became. As that of tokenizers; its columns are computed when they are asked for."""
+"""`Encoding`: the IDs of a text or a pair, with tokens, offsets and masks.
+
+An encoding is seven lists of equal length. Those of an encoded text are computed when one of them is first read; its
+IDs are known before.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self
 
-from bpe import _core
 from bpe.compat.huggingface.arguments import count, id_number, one_of, text, warn_unknown
-from bpe.compat.huggingface.columns import Columns, Offsets, Segment, Source
 from bpe.errors import BadArgument
 
-Range = tuple[int, int]
+Span = tuple[int, int]
 _DIRECTIONS: Final = ("left", "right")
-
-
-class Finish(Protocol):
-    """How an encoding is made of the ids of one text."""
-
-    front: list[int]  # put before them
-    back: list[int]
-    added: int  # how many these are
-
-    def encoding(self, text: str, ids: Any, start: int, stop: int) -> Encoding:
-        """The encoding of a text whose ids are ids[start:stop]."""
+_IDS, _TYPES, _TOKENS, _WORDS, _OFFSETS, _SPECIAL, _ATTENTION = range(7)
+# Unicode's White_Space
+WHITE_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + ("\u2028\u2029\u202f\u205f\u3000")
+)
+_TRIMMED: Final = "\u0120" + WHITE_SPACE  # with the space of the byte alphabet
 
 
 class Encoding:
-    """Segments, one after the other. Each call of a property gives a new list."""
+    """Tokens of one or more sequences. Each property returns a new list."""
 
-    __slots__ = (
-        "__weakref__",
-        "_finish",
-        "_ids",
-        "_overflowing",
-        "_ranges",
-        "_segments",
-        "_start",
-        "_stop",
-        "_text",
-    )
+    __slots__ = ("__weakref__", "_columns", "_known_ids", "_length", "_make", "_ranges", "parts")
 
-    _segments: list[Segment]
-    _ranges: dict[int, Range]  # of each sequence, its tokens; none: one sequence of all tokens
-    _overflowing: list[Encoding]
+    parts: list[Encoding]  # what truncation cut off
+    _columns: list[list[Any]]
+    _ranges: dict[int, Span]  # the tokens of each sequence; empty: one sequence of all tokens
+    # of a deferred encoding, else None
+    _known_ids: Callable[[], list[int]] | None
+    _length: int
+    _make: Callable[[], Encoding] | None
 
-    def __init__(
+    def __init__(self) -> None:
+        self._set([[] for _ in range(7)])
+
+    def _set(
         self,
-        segments: Iterable[Segment] = (),
-        finish: Finish | None = None,
-        text: str = "",
-        ids: Any = None,
-        start: int = 0,
-        stop: int = 0,
-    ) -> None:
-        """finish: the encoding is that of a text of which the ids alone are known: a list, or [start, stop) of a buffer
-        of uint32. All else is made by it once somebody looks at it."""
-        self._finish = finish
-        if finish is None:
-            self._segments = [segment for segment in segments if len(segment)]
-            self._ranges = {}
-            self._overflowing = []
-        else:
-            self._text = text
-            self._ids = ids
-            self._start = start
-            self._stop = stop
+        columns: list[list[Any]],
+        ranges: dict[int, Span] | None = None,
+        parts: Sequence[Encoding] = (),
+    ) -> Self:
+        self._ranges, self.parts, self._columns = ranges or {}, list(parts), columns
+        self._make = self._known_ids = None
+        return self
+
+    @classmethod
+    def of(
+        cls,
+        ids: list[int],
+        tokens: list[str],
+        offsets: list[Span],
+        words: list[int | None],
+        type_id: int = 0,
+        special: int = 0,
+        attention: int = 1,
+    ) -> Encoding:
+        """Return the encoding with these lists and constants."""
+        constants = [[value] * len(ids) for value in (type_id, special, attention)]
+        return cls()._set([ids, constants[0], tokens, words, offsets, constants[1], constants[2]])
+
+    @classmethod
+    def special(cls, ids: list[int], tokens: list[str], type_id: int = 0, attention: int = 1) -> Encoding:
+        """Return the encoding of tokens that are not in the text."""
+        nothing = [(0, 0)] * len(ids)
+        return cls.of(list(ids), list(tokens), nothing, [None] * len(ids), type_id, 1, attention)
+
+    @classmethod
+    def deferred(cls, ids: Callable[[], list[int]], length: int, make: Callable[[], Encoding]) -> Encoding:
+        """Return an encoding that is made when anything except its IDs is read."""
+        encoding = cls.__new__(cls)
+        encoding._known_ids, encoding._length, encoding._make = ids, length, make
+        return encoding
 
     def __getattr__(self, name: str) -> Any:
-        # Reached where a slot is empty: of the encoding the ids alone are known.
-        finish = self._finish
-        if name not in ("_segments", "_ranges", "_overflowing") or finish is None:
+        # Called for slots that are not set yet.
+        if name not in ("_columns", "_ranges", "parts") or (make := self._make) is None:
             raise AttributeError(f"Encoding has no attribute {name!r}")
-        self._take(finish.encoding(self._text, self._ids, self._start, self._stop))
+        made = make()
+        self._set(made._columns, made._ranges, made.parts)
         return getattr(self, name)
 
-    def _take(self, other: Encoding) -> None:
-        self._segments, self._ranges, self._overflowing = other._segments, other._ranges, other._overflowing
-        self._finish = None
-
     def copy(self) -> Encoding:
-        """The same, to be changed, its overflowing parts too."""
-        made = Encoding(self._segments)
-        made._ranges = dict(self._ranges)
-        made._overflowing = [part.copy() for part in self._overflowing]
-        return made
+        """Return a copy that can be changed, with copies of the parts."""
+        return Encoding()._set(
+            [column[:] for column in self._columns], dict(self._ranges), [part.copy() for part in self.parts]
+        )
 
     def __len__(self) -> int:
-        finish = self._finish
-        return sum(map(len, self._segments)) if finish is None else self._stop - self._start + finish.added
+        return len(self._columns[_IDS]) if self._known_ids is None else self._length
 
     # -- columns -------------------------------------------------------------------------------------------------
 
     @property
     def ids(self) -> list[int]:
-        """The ids."""
-        finish = self._finish
-        if finish is None:
-            return self._column(lambda segment: segment.ids)
-        ids = self._ids
-        own: list[int] = ids[:] if type(ids) is list else _core.id_list(ids, self._start, self._stop)
-        return [*finish.front, *own, *finish.back] if finish.added else own
+        """The IDs."""
+        known = self._known_ids
+        return self._columns[_IDS][:] if known is None else known()
 
     @property
     def tokens(self) -> list[str]:
-        """The tokens as the tokenizer spells them."""
-        return self._column(lambda segment: segment.tokens)
+        """The tokens as tokenizer.json spells them."""
+        return self._columns[_TOKENS][:]
 
     @property
-    def offsets(self) -> list[Offsets]:
+    def offsets(self) -> list[Span]:
         """[start, stop) of each token in characters of its text."""
-        return self._column(lambda segment: segment.offsets)
+        return self._columns[_OFFSETS][:]
 
     @property
     def word_ids(self) -> list[int | None]:
-        """The pretoken that each token is of, or the word of a text that was given in words; None for no text."""
-        return self._column(lambda segment: segment.words)
+        """The pretoken of each token, or its word in pre-tokenized input; None for added tokens."""
+        return self._columns[_WORDS][:]
 
     @property
     def words(self) -> list[int | None]:
-        """The old name of word_ids."""
+        """The former name of word_ids."""
         warnings.warn("Encoding.words: deprecated. Use word_ids.", DeprecationWarning, stacklevel=2)
         return self.word_ids
 
     @property
     def type_ids(self) -> list[int]:
-        """The type of each token, by which models tell the sequences of a pair apart."""
-        return self._column(lambda segment: [segment.type_id] * len(segment))
+        """The type of each token, which tells the sequences of a pair apart."""
+        return self._columns[_TYPES][:]
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """1 for tokens that the post-processor or padding added."""
-        return self._column(lambda segment: [segment.special] * len(segment))
+        """1 for tokens of the post-processor and padding."""
+        return self._columns[_SPECIAL][:]
 
     @property
     def attention_mask(self) -> list[int]:
         """0 for padding."""
-        return self._column(lambda segment: [segment.attention] * len(segment))
+        return self._columns[_ATTENTION][:]
 
     @property
     def overflowing(self) -> list[Encoding]:
-        """The parts that truncation cut off, as encodings of their own."""
-        return [part.copy() for part in self._overflowing]
-
-    def _column(self, of: Callable[[Segment], Iterable[Any]]) -> list[Any]:
-        return list(chain.from_iterable(map(of, self._segments)))
+        """The parts that truncation cut off."""
+        return [part.copy() for part in self.parts]
 
     # -- sequences, words, characters ----------------------------------------------------------------------------
 
     @property
     def n_sequences(self) -> int:
-        """How many sequences there are."""
+        """The number of sequences."""
         return len(self._ranges) or 1
 
     @property
     def sequence_ids(self) -> list[int | None]:
-        """The sequence of each token, None for tokens of none."""
+        """The sequence of each token, None for tokens outside of all sequences."""
         ids: list[int | None] = [None] * len(self)
         for sequence in range(self.n_sequences):
             start, stop = self._range(sequence)
@@ -164,82 +162,104 @@ class Encoding:
         return ids
 
     def set_sequence_id(self, sequence_id: int) -> None:
-        """All tokens are of this sequence."""
+        """Assign all tokens to a sequence."""
         self._ranges[count("sequence_id", sequence_id)] = (0, len(self))
 
-    def _range(self, sequence: int) -> Range:
+    def _range(self, sequence: int) -> Span:
         return self._ranges.get(sequence, (0, len(self)))
 
     def token_to_sequence(self, token_index: int) -> int | None:
-        """The sequence of a token."""
+        """Return the sequence of a token."""
         token_index = count("token_index", token_index)
         if token_index > len(self):
             return None
         if not self._ranges:
             return 0
-        return next(
-            (each for each, (start, stop) in self._ranges.items() if start <= token_index < stop), None
-        )
+        ranges = self._ranges.items()
+        return next((each for each, (start, stop) in ranges if start <= token_index < stop), None)
 
-    def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Range | None:
-        """[start, stop) of the tokens of a word."""
+    def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
+        """Return [start, stop) of the tokens of a word."""
         word_index = id_number("word_index", word_index)
         start, stop = self._range(count("sequence_index", sequence_index))
         found = []
-        for place, word in enumerate(self.word_ids[start:stop], start):
+        for index, word in enumerate(self._columns[_WORDS][start:stop], start):
             if word is not None and word > word_index:
                 break
             if word == word_index:
-                found.append(place)
+                found.append(index)
         return (found[0], found[-1] + 1) if found else None
 
-    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Offsets | None:
-        """[start, stop) of a word in characters."""
+    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Span | None:
+        """Return [start, stop) of a word in characters."""
         tokens = self.word_to_tokens(word_index, sequence_index)
         if tokens is None:
             return None
-        offsets = self.offsets
+        offsets = self._columns[_OFFSETS]
         return offsets[tokens[0]][0], offsets[tokens[1] - 1][1]
 
-    def token_to_chars(self, token_index: int) -> Offsets | None:
-        """[start, stop) of a token of a sequence, in characters."""
-        token_index = count("token_index", token_index)
-        if token_index >= len(self) or self.token_to_sequence(token_index) is None:
-            return None
-        return self.offsets[token_index]
+    def token_to_chars(self, token_index: int) -> Span | None:
+        """Return [start, stop) of a token in characters."""
+        span: Span | None = self._of_token(token_index, _OFFSETS)
+        return span
 
     def token_to_word(self, token_index: int) -> int | None:
-        """The word of a token of a sequence."""
+        """Return the word of a token."""
+        word: int | None = self._of_token(token_index, _WORDS)
+        return word
+
+    def _of_token(self, token_index: int, column: int) -> Any:
         token_index = count("token_index", token_index)
         if token_index >= len(self) or self.token_to_sequence(token_index) is None:
             return None
-        return self.word_ids[token_index]
+        return self._columns[column][token_index]
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """The first token that holds a character."""
+        """Return the first token that contains a character."""
         char_pos = count("char_pos", char_pos)
         first, last = self._range(count("sequence_index", sequence_index))
-        return next(
-            (
-                place
-                for place, (start, stop) in enumerate(self.offsets[first:last], first)
-                if start <= char_pos < stop
-            ),
-            None,
-        )
+        offsets = enumerate(self._columns[_OFFSETS][first:last], first)
+        return next((index for index, (start, stop) in offsets if start <= char_pos < stop), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """The word that holds a character."""
+        """Return the word that contains a character."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """At most max_length tokens stay; the rest becomes `overflowing`, parts that share `stride` tokens.
+    def set_type_id(self, type_id: int) -> None:
+        """Assign a type to all tokens."""
+        self._columns[_TYPES] = [type_id] * len(self)
 
-        direction: "right" cuts off the end, "left" the beginning. Which token is of which sequence is forgotten.
-        ValueError for a stride that is not below max_length.
+    def as_text(self, type_id: int | None) -> Encoding:
+        """Return the tokens as tokens of a text, without parts. type_id: their type; None: unchanged."""
+        made = Encoding()._set([column[:] for column in self._columns])
+        made._columns[_SPECIAL], made._columns[_ATTENTION] = [0] * len(self), [1] * len(self)
+        if type_id is not None:
+            made.set_type_id(type_id)
+        return made
+
+    def trim_offsets(self, add_prefix_space: bool) -> None:
+        """Remove white space from the offsets, except for one space that a pre-tokenizer added."""
+        offsets = self._columns[_OFFSETS]
+        for index, token in enumerate(self._columns[_TOKENS]):
+            if token and token[0] not in _TRIMMED and token[-1] not in _TRIMMED:
+                continue
+            start, stop = offsets[index]
+            leading = len(token) - len(token.lstrip(_TRIMMED))
+            trailing = len(token) - len(token.rstrip(_TRIMMED))
+            if leading == 1 and add_prefix_space and (index == 0 or start == 0):
+                leading = 0
+            start = min(start + leading, stop) if leading else start
+            stop = max(stop - trailing, start) if trailing and stop >= trailing else stop
+            offsets[index] = start, stop
+
+    def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
+        """Keep at most max_length tokens. The others go to `overflowing`, in parts that overlap by `stride` tokens.
+
+        direction: "right" cuts off the end, "left" the beginning. Sequence IDs are lost. Raise ValueError unless
+        stride < max_length.
         """
         max_length, stride = count("max_length", max_length), count("stride", stride)
         if text("direction", direction) not in _DIRECTIONS:
@@ -248,34 +268,21 @@ class Encoding:
         if max_length >= length:
             return
         if max_length == 0:
-            whole = self.copy()
-            self._take(Encoding())
-            self._overflowing.append(whole)
+            self._set([[] for _ in range(7)], parts=[self.copy()])
             return
         if stride >= max_length:
             raise BadArgument(f"stride: must be below {max_length}, the tokens per part (got {stride})")
         step = max_length - stride
         if direction == "right":
-            starts = range(0, length, step)
-            parts = [(start, min(start + max_length, length)) for start in starts]
-            last = next(at for at, (_, stop) in enumerate(parts) if stop == length)
+            spans = [(start, min(start + max_length, length)) for start in range(0, length, step)]
+            last = next(index for index, (_, stop) in enumerate(spans) if stop == length)
         else:
-            parts = [(max(0, stop - max_length), stop) for stop in range(length, 0, -step)]
-            last = next(at for at, (start, _) in enumerate(parts) if start == 0)
-        made = [Encoding(self._part(start, stop)) for start, stop in parts[: last + 1]]
-        made[0]._overflowing = made[1:]
-        self._take(made[0])
-
-    def _part(self, start: int, stop: int) -> list[Segment]:
-        """The segments of tokens [start, stop)."""
-        parts = []
-        at = 0
-        for segment in self._segments:
-            first, last = max(start - at, 0), min(stop - at, len(segment))
-            if first < last:
-                parts.append(segment.part(first, last))
-            at += len(segment)
-        return parts
+            spans = [(max(0, stop - max_length), stop) for stop in range(length, 0, -step)]
+            last = next(index for index, (start, _) in enumerate(spans) if start == 0)
+        kept, *cut_off = (
+            [column[start:stop] for column in self._columns] for start, stop in spans[: last + 1]
+        )
+        self._set(kept, parts=[Encoding()._set(columns) for columns in cut_off])
 
     def pad(
         self,
@@ -286,61 +293,48 @@ class Encoding:
         pad_token: str = "[PAD]",
         **unknown: Any,
     ) -> None:
-        """At least `length` tokens, padding at the end or (direction "left") the beginning; overflowing parts too."""
+        """Pad to `length` tokens at the end or (direction "left") at the beginning, also the overflowing parts."""
         warn_unknown(unknown)
         length = count("length", length)
         pad_id, pad_type_id = id_number("pad_id", pad_id), id_number("pad_type_id", pad_type_id)
         one_of("direction", direction, _DIRECTIONS)
         text("pad_token", pad_token)
-        for part in self._overflowing:
+        for part in self.parts:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
         missing = length - len(self)
         if missing <= 0:
             return
-        source = Source.special([pad_id] * missing, [pad_token] * missing)
-        padding = Segment(source, 0, missing, pad_type_id, special=1, attention=0)
-        if direction == "right":
-            self._segments = [*self._segments, padding]
-            return
-        self._segments = [padding, *self._segments]
-        self._ranges = {
-            sequence: (start + missing, stop + missing) for sequence, (start, stop) in self._ranges.items()
-        }
+        padding = Encoding.special([pad_id] * missing, [pad_token] * missing, pad_type_id, attention=0)
+        first, last = (self, padding) if direction == "right" else (padding, self)
+        shift = missing if direction == "left" else 0
+        ranges = {each: (start + shift, stop + shift) for each, (start, stop) in self._ranges.items()}
+        columns = [a + b for a, b in zip(first._columns, last._columns, strict=True)]
+        self._set(columns, ranges, self.parts)
 
     @staticmethod
     def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
-        """The encodings one after the other; growing_offsets: each one's offsets begin where those before end."""
+        """Concatenate encodings. growing_offsets: add the end of the previous encoding to the offsets."""
         merged = Encoding()
         for encoding in encodings:
             merged = merged._with(encoding, growing_offsets)
         return merged
 
     def _with(self, other: Encoding, growing_offsets: bool) -> Encoding:
-        """Both, and as overflowing parts all ways to join a part of one with the other or a part of it."""
-        made = self._joined(other, growing_offsets)
-        made._overflowing = [
-            *(
-                part._with(each, growing_offsets)
-                for part in self._overflowing
-                for each in (other, *other._overflowing)
-            ),
-            *(self._with(part, growing_offsets) for part in other._overflowing),
+        """Concatenate two encodings. The parts are all other pairs of the encodings and their parts."""
+        length, columns = len(self), other._columns
+        if growing_offsets and length:
+            end = self._columns[_OFFSETS][-1][1]
+            columns = columns[:]
+            columns[_OFFSETS] = [(start + end, stop + end) for start, stop in columns[_OFFSETS]]
+        moved = {each: (start + length, stop + length) for each, (start, stop) in other._ranges.items()}
+        parts = [
+            *(part._with(each, growing_offsets) for part in self.parts for each in (other, *other.parts)),
+            *(self._with(part, growing_offsets) for part in other.parts),
         ]
-        return made
+        both = [a + b for a, b in zip(self._columns, columns, strict=True)]
+        return Encoding()._set(both, self._ranges | moved, parts)
 
-    def _joined(self, other: Encoding, growing_offsets: bool) -> Encoding:
-        length = len(self)
-        segments = other._segments
-        if growing_offsets and self._segments:
-            end = self._segments[-1].offsets[-1][1]
-            segments = [segment.shifted(end) for segment in segments]
-        made = Encoding([*self._segments, *segments])
-        made._ranges = self._ranges | {
-            sequence: (start + length, stop + length) for sequence, (start, stop) in other._ranges.items()
-        }
-        return made
-
-    # -- as an object --------------------------------------------------------------------------------------------
+    # -- comparison and pickling ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return (
@@ -354,28 +348,7 @@ class Encoding:
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> tuple[Any, ...]:
-        segments = [
-            (
-                segment.ids,
-                segment.tokens,
-                segment.offsets,
-                segment.words,
-                segment.type_id,
-                segment.special,
-                segment.attention,
-            )
-            for segment in self._segments
-        ]
-        return segments, self._ranges, [part.__getstate__() for part in self._overflowing]
+        return self._columns, self._ranges, self.parts
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        segments, ranges, overflowing = state
-        self.__init__(  # type: ignore[misc]
-            Segment(Source.of(Columns(ids, tokens, offsets, words)), 0, len(ids), *rest)
-            for ids, tokens, offsets, words, *rest in segments
-        )
-        self._ranges = dict(ranges)
-        for part in overflowing:
-            made = Encoding.__new__(Encoding)
-            made.__setstate__(part)
-            self._overflowing.append(made)
+        self._set(*state)

@@ -1,22 +1,24 @@
-"""Truncation and padding: the parameters, checked, and what they do to encodings. As tokenizers does both."""
+"""Truncation and padding of encodings: the checked parameters, and their form in tokenizer.json."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from bpe.compat.huggingface.arguments import count, id_number, one_of, text
+from bpe.compat.huggingface.arguments import camel, count, id_number, one_of, snake, text
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.errors import BadArgument
 
-_DIRECTIONS: Final = {"left": "Left", "right": "Right"}
-_STRATEGIES: Final = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
+_DIRECTIONS: Final = ("left", "right")
+_STRATEGIES: Final = ("longest_first", "only_first", "only_second")
+
+Parameters = dict[str, Any]
 
 
-def truncation_of(
+def truncation(
     max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
-) -> dict[str, Any]:
-    """The parameters by their names; BadArgument, a ValueError, for what they can't be."""
+) -> Parameters:
+    """Return the parameters of truncation. Raise BadArgument, a ValueError, for invalid ones."""
     return {
         "max_length": count("max_length", max_length),
         "stride": count("stride", stride),
@@ -25,19 +27,20 @@ def truncation_of(
     }
 
 
-def padding_of(
+def padding(
     direction: str = "right",
     pad_id: int = 0,
     pad_type_id: int = 0,
     pad_token: str = "[PAD]",
     length: int | None = None,
     pad_to_multiple_of: int | None = None,
-) -> dict[str, Any]:
-    """The same of padding. length: None for that of the longest encoding of a batch."""
-    multiple = None if pad_to_multiple_of is None else count("pad_to_multiple_of", pad_to_multiple_of)
+) -> Parameters:
+    """Return the parameters of padding. length: None for the longest encoding of a batch."""
     return {
         "length": None if length is None else count("length", length),
-        "pad_to_multiple_of": multiple,
+        "pad_to_multiple_of": None
+        if pad_to_multiple_of is None
+        else count("pad_to_multiple_of", pad_to_multiple_of),
         "pad_id": id_number("pad_id", pad_id),
         "pad_token": text("pad_token", pad_token),
         "pad_type_id": id_number("pad_type_id", pad_type_id),
@@ -45,86 +48,68 @@ def padding_of(
     }
 
 
-def truncation_to_json(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """tokenizer.json's truncation."""
-    if given is None:
+def truncation_to_json(parameters: Parameters | None) -> dict[str, Any] | None:
+    """Return tokenizer.json's truncation."""
+    if parameters is None:
         return None
+    names = ("direction", "max_length", "strategy", "stride")
+    return {name: camel(value) if isinstance(value := parameters[name], str) else value for name in names}
+
+
+def truncation_from_json(value: dict[str, Any] | None) -> Parameters | None:
+    """Return the parameters in a valid truncation of tokenizer.json."""
+    if value is None:
+        return None
+    return truncation(**value | {name: snake(value[name]) for name in ("strategy", "direction")})
+
+
+def padding_to_json(parameters: Parameters | None) -> dict[str, Any] | None:
+    """Return tokenizer.json's padding."""
+    if parameters is None:
+        return None
+    length = parameters["length"]
+    names = ("pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")
     return {
-        "direction": _DIRECTIONS[given["direction"]],
-        "max_length": given["max_length"],
-        "strategy": _STRATEGIES[given["strategy"]],
-        "stride": given["stride"],
+        "strategy": "BatchLongest" if length is None else {"Fixed": length},
+        "direction": camel(parameters["direction"]),
+        **{name: parameters[name] for name in names},
     }
 
 
-def truncation_from_json(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """That of tokenizer.json, checked by bpe.formats, by the names here."""
+def padding_from_json(value: dict[str, Any] | None) -> Parameters | None:
+    """Return the parameters in a valid padding of tokenizer.json."""
     if value is None:
         return None
-    return truncation_of(
-        value["max_length"],
-        value["stride"],
-        _name(_STRATEGIES, value["strategy"]),
-        value["direction"].lower(),
-    )
+    rest = dict(value)
+    strategy = rest.pop("strategy")
+    length = strategy["Fixed"] if isinstance(strategy, dict) else None
+    return padding(**rest | {"direction": snake(rest["direction"]), "length": length})
 
 
-def padding_to_json(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """tokenizer.json's padding."""
-    if given is None:
-        return None
-    return {
-        "strategy": "BatchLongest" if given["length"] is None else {"Fixed": given["length"]},
-        "direction": _DIRECTIONS[given["direction"]],
-        "pad_to_multiple_of": given["pad_to_multiple_of"],
-        "pad_id": given["pad_id"],
-        "pad_type_id": given["pad_type_id"],
-        "pad_token": given["pad_token"],
-    }
-
-
-def padding_from_json(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """That of tokenizer.json, checked by bpe.formats, by the names here."""
-    if value is None:
-        return None
-    strategy = value["strategy"]
-    return padding_of(
-        value["direction"].lower(),
-        value["pad_id"],
-        value["pad_type_id"],
-        value["pad_token"],
-        strategy["Fixed"] if isinstance(strategy, dict) else None,
-        value["pad_to_multiple_of"],
-    )
-
-
-def truncate(encodings: Sequence[Encoding], given: Mapping[str, Any], max_length: int) -> None:
-    """One encoding or a pair together has at most max_length tokens. BadArgument where the strategy can't do it."""
-    stride, direction = given["stride"], given["direction"]
+def truncate(encodings: Sequence[Encoding], parameters: Parameters, max_length: int) -> None:
+    """Truncate one encoding or a pair to max_length tokens in total. Raise BadArgument if the strategy cannot do it."""
+    stride, direction = parameters["stride"], parameters["direction"]
     lengths = [len(encoding) for encoding in encodings]
-    too_many = sum(lengths) - max_length
-    if max_length == 0:
-        for encoding in encodings:
-            encoding.truncate(0, stride, direction)
-    if max_length == 0 or too_many <= 0:
+    excess = sum(lengths) - max_length
+    if max_length > 0 and excess <= 0:
         return
-    if given["strategy"] == "longest_first":
+    if max_length == 0 or parameters["strategy"] == "longest_first":
         targets = [max_length] if len(encodings) == 1 else _shares(lengths, max_length)
         for encoding, length in zip(encodings, targets, strict=True):
             encoding.truncate(length, stride, direction)
         return
-    index = int(given["strategy"] == "only_second")
+    index = int(parameters["strategy"] == "only_second")
     if index >= len(encodings):
         raise BadArgument("Truncation error: Second sequence not provided")
-    if lengths[index] <= too_many:
+    if lengths[index] <= excess:
         raise BadArgument(
             "Truncation error: Sequence to truncate too short to respect the provided max_length"
         )
-    encodings[index].truncate(lengths[index] - too_many, stride, direction)
+    encodings[index].truncate(lengths[index] - excess, stride, direction)
 
 
 def _shares(lengths: list[int], max_length: int) -> list[int]:
-    """How long each of a pair may be: the shorter one whole, if it is no longer than half."""
+    """Return the lengths of a pair: the shorter one stays whole if it is at most half."""
     short = min(lengths)
     long = short if short > max_length else max(short, max_length - short)
     if short + long > max_length:
@@ -133,17 +118,13 @@ def _shares(lengths: list[int], max_length: int) -> list[int]:
     return [long, short] if lengths[0] > lengths[1] else [short, long]
 
 
-def pad(encodings: Sequence[Encoding], given: Mapping[str, Any]) -> None:
-    """All encodings are as long as the longest, or as the length that is given."""
-    length = given["length"]
+def pad(encodings: Sequence[Encoding], parameters: Parameters) -> None:
+    """Pad all encodings to the longest one or to the length in the parameters."""
+    length = parameters["length"]
     if length is None:
         length = max(map(len, encodings), default=0)
-    multiple = given["pad_to_multiple_of"]
-    if multiple:
-        length += -length % multiple
+    if parameters["pad_to_multiple_of"]:
+        length += -length % parameters["pad_to_multiple_of"]
+    names = ("direction", "pad_id", "pad_type_id", "pad_token")
     for encoding in encodings:
-        encoding.pad(length, given["direction"], given["pad_id"], given["pad_type_id"], given["pad_token"])
-
-
-def _name(names: Mapping[str, str], value: str) -> str:
-    return next(name for name, spelled in names.items() if spelled == value)
+        encoding.pad(length, **{name: parameters[name] for name in names})

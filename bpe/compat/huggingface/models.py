@@ -1,59 +1,58 @@
-"""`BPE`, the one model here, by the arguments of `tokenizers.models.BPE`."""
+"""`BPE`, the only supported model, as in `tokenizers.models`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bpe.compat.huggingface import arguments
-from bpe.compat.huggingface.component import Component, Field
-from bpe.compat.huggingface.elsewhere import elsewhere
-from bpe.compat.huggingface.engine import spelling_of
-from bpe.compat.huggingface.plain_model import PlainModel
-from bpe.errors import BadArgument
+from bpe.compat.huggingface.component import Component
+from bpe.compat.huggingface.engine import Engine
+from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.formats import huggingface
 from bpe.formats.by_path import read_file
+from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.json_input import parse
 from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import TextRules
 
 
 class Model(Component):
-    """What makes ids of pretokens. Only `BPE` is one here."""
+    """Turns pretokens into IDs."""
 
 
 class Token(NamedTuple):
-    """A token of a pretoken; offsets: [start, stop) in bytes of it."""
+    """A token of a pretoken. offsets: [start, stop) in bytes."""
 
     id: int
     value: str
     offsets: tuple[int, int]
 
     def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
-        """(id, value, offsets)."""
+        """Return (id, value, offsets)."""
         return tuple(self)  # type: ignore[return-value]
 
 
-def _text_or_none(name: str, value: Any) -> str | None:
-    return None if value is None else arguments.text(name, value)
+@dataclass(eq=False, repr=False, init=False)
+class BPE(Model):
+    """Entries and merges.
 
-
-class BPE(
-    Model,
-    dropout=Field(None),
-    unk_token=Field(None, check=_text_or_none),
-    continuing_subword_prefix=Field(None, check=_text_or_none),
-    end_of_word_suffix=Field(None, check=_text_or_none),
-    fuse_unk=Field(False),
-    byte_fallback=Field(False),
-    ignore_merges=Field(False),
-):
-    """Entries and merges. vocab: text -> id; merges: pairs of texts, lowest rank first, or both as files' paths.
-
-    The other arguments are tokenizer.json's.
+    vocab: text -> ID, or the path of a vocab.json.
+    merges: pairs of texts, lowest rank first, or the path of a merges.txt.
+    Other arguments: as in tokenizer.json.
     """
+
+    dropout: float | None = None
+    unk_token: str | None = None
+    continuing_subword_prefix: str | None = None
+    end_of_word_suffix: str | None = None
+    fuse_unk: bool = False
+    byte_fallback: bool = False
+    ignore_merges: bool = False
 
     def __init__(
         self,
@@ -70,80 +69,74 @@ class BPE(
         **unknown: Any,
     ) -> None:
         arguments.warn_unknown(unknown)
-        super().__init__(
-            dropout,
-            unk_token,
-            continuing_subword_prefix,
-            end_of_word_suffix,
-            bool(fuse_unk),
-            bool(byte_fallback),
-            bool(ignore_merges),
-        )
+        self.dropout, self.unk_token = dropout, unk_token
+        self.continuing_subword_prefix = continuing_subword_prefix
+        self.end_of_word_suffix = end_of_word_suffix
+        self.fuse_unk, self.byte_fallback = bool(fuse_unk), bool(byte_fallback)
+        self.ignore_merges = bool(ignore_merges)
         if (vocab is None) != (merges is None):
             raise BadArgument("vocab and merges: must be passed together, or not at all")
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
         if isinstance(vocab, str) or isinstance(merges, str):
             raise TypeError("vocab and merges: must both be paths, or neither")
-        self._take(dict(vocab or {}), [(left, right) for left, right in merges or ()])
-        self._check()
+        self._set(dict(vocab or {}), [(left, right) for left, right in merges or ()])
+        prefix = len(continuing_subword_prefix or "")
+        for rank, (left, right) in enumerate(self.merges):
+            for entry in (left, right, left + right[prefix:]):
+                if entry not in self.vocab:
+                    raise BadTokenizer(f"model.merges[{rank}]: not an entry (got {shown(entry)})")
 
-    def _check(self) -> None:
-        """BadTokenizer for a merge of what is no entry, or that makes none."""
-        vocab, merges = self.__dict__["_vocab"], self.__dict__["_merges"]
-        if merges:
-            PlainModel(vocab, merges, self.options() | {"dropout": None})
-
-    def _take(self, vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
-        self.__dict__.update(_core=None, _vocab=vocab, _texts=None, _merges=merges)
+    def _set(
+        self,
+        vocab: dict[str, int] | None,
+        merges: list[tuple[str, str]] | None,
+        core: Tokenizer | None = None,
+        keys: frozenset[str] = frozenset(),
+    ) -> None:
+        self.__dict__.update(_core=core, _keys=keys, _vocab=vocab, _texts=None, _merges=merges)
 
     @classmethod
     def of_core(cls, tokenizer: Tokenizer, keys: frozenset[str], options: Mapping[str, Any]) -> BPE:
-        """The model of a tokenizer in the core. keys: its added tokens that are in model.vocab."""
-        model = cls(**{name: options.get(name) for name in cls.fields})
-        model.__dict__.update(_core=tokenizer, _keys=keys, _vocab=None, _texts=None, _merges=None)
+        """Return the model of a tokenizer of the core. keys: its added tokens that are in model.vocab."""
+        model = cls.learned({}, [], options)
+        model._set(None, None, tokenizer, keys)
         return model
 
     @classmethod
     def learned(cls, vocab: dict[str, int], merges: list[tuple[str, str]], options: Mapping[str, Any]) -> BPE:
-        """Make the model of a training without checking its merges."""
-        model = cls(**{name: options.get(name) for name in cls.fields})
-        model._take(vocab, merges)
+        """Return a trained model, without checking its merges."""
+        model = cls(**{field.name: options.get(field.name) for field in cls._fields()})
+        model._set(vocab, merges)
         return model
 
     @property
     def core(self) -> Tokenizer | None:
-        """The tokenizer whose entries and merges it has, if they are the core's."""
+        """The tokenizer that has the entries and merges, None if they are in Python."""
         core: Tokenizer | None = self.__dict__["_core"]
         return core
 
     @property
-    def special_keys(self) -> list[tuple[int, str]]:
-        """(id, text) of the added tokens that are in model.vocab and no entries; by ascending id."""
-        core = self.core
-        if core is None:
+    def _special_keys(self) -> list[tuple[int, str]]:
+        """(ID, text) of the added tokens that are in model.vocab but not entries; by ascending ID."""
+        if self.core is None:
             return []
-        decoded_only = core.parts.vocabulary.decoded_only.items()
-        return sorted(
-            [
-                *decoded_only,
-                *(
-                    (id_, text)
-                    for text, id_ in core.special_tokens.items()
-                    if text in self.__dict__["_keys"] and core.core_encoder.entry(id_) is None
-                ),
-            ]
-        )
+        encoder, keys = self.core.core_encoder, self.__dict__["_keys"]
+        special = {id_: text for text, id_ in self.core.special_tokens.items() if text in keys}
+        outside = {id_: text for id_, text in special.items() if encoder.entry(id_) is None}
+        return sorted([*self.core.parts.vocabulary.decoded_only.items(), *outside.items()])
+
+    def _spelled(self, entry: bytes) -> str:
+        assert self.core is not None
+        return entry.decode() if TextRules.of_text(self.core.text_rules) else to_characters(entry)
 
     @property
     def vocab(self) -> dict[str, int]:
-        """text -> id of all entries."""
+        """Text -> ID of all entries."""
         if self.__dict__["_vocab"] is None:
-            core = self.core
-            assert core is not None
-            spelled = spelling_of(core)
-            entries = {spelled(entry): id_ for id_, entry in core.core_encoder.entries().items()}
-            self.__dict__["_vocab"] = entries | {text: id_ for id_, text in self.special_keys}
+            assert self.core is not None
+            entries = {self._spelled(entry): id_ for id_, entry in self.core.core_encoder.entries().items()}
+            self.__dict__["_vocab"] = entries | {text: id_ for id_, text in self._special_keys}
         vocab: dict[str, int] = self.__dict__["_vocab"]
         return vocab
 
@@ -151,69 +144,69 @@ class BPE(
     def merges(self) -> list[tuple[str, str]]:
         """Pairs of texts, lowest rank first."""
         if self.__dict__["_merges"] is None:
-            core = self.core
-            assert core is not None
-            spelled = spelling_of(core)
-            self.__dict__["_merges"] = [(spelled(left), spelled(right)) for left, right in core.merges]
+            assert self.core is not None
+            self.__dict__["_merges"] = [tuple(map(self._spelled, pair)) for pair in self.core.merges]
         merges: list[tuple[str, str]] = self.__dict__["_merges"]
         return merges
 
     def __len__(self) -> int:
         core = self.core
-        return len(self.vocab) if core is None else len(core.core_encoder) + len(self.special_keys)
+        return len(self.vocab) if core is None else len(core.core_encoder) + len(self._special_keys)
 
     def __bool__(self) -> bool:
         return True
 
+    def __copy__(self) -> BPE:
+        made = BPE.__new__(BPE)
+        made.__dict__.update(self.__dict__)
+        return made
+
     def options(self) -> dict[str, Any]:
-        """tokenizer.json's model without entries and merges."""
+        """Return tokenizer.json's model without entries and merges."""
         return super().to_json()
 
     def to_json(self) -> dict[str, Any]:
-        return self.options() | {"vocab": self.vocab, "merges": [list(pair) for pair in self.merges]}
-
-    def to_show(self) -> dict[str, Any]:
         return self.options() | {"vocab": self.vocab, "merges": self.merges}
 
-    def _read(self, value: dict[str, Any]) -> None:
-        super()._read(value)
-        pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in value["merges"])
-        self._take(value["vocab"], [(left, right) for left, right in pairs])
+    def __setstate__(self, state: bytes | dict[str, Any]) -> None:
+        value = json.loads(state) if isinstance(state, bytes) else state
+        super().__setstate__(value)
+        self._set(value["vocab"], [(left, right) for left, right in value["merges"]])
 
-    def written(self, root: dict[str, Any]) -> str:
-        """The text of tokenizer.json; root: all but the model."""
+    def document(self, root: dict[str, Any]) -> str:
+        """Return the text of a tokenizer.json with this model. root: everything else."""
         core = self.core
         if core is None:
             return json.dumps(root | {"model": self.to_json()}, ensure_ascii=False, separators=(",", ":"))
         whole = root | {"model": self.options() | huggingface.STAND_INS}
-        pieces = huggingface.with_entries(whole, core.core_encoder, self.special_keys)
+        pieces = huggingface.with_entries(whole, core.core_encoder, self._special_keys)
         return b"".join(pieces).decode().rstrip()
 
-    def plain(self) -> PlainModel:
-        """It in plain Python."""
-        return PlainModel(self.vocab, self.merges, self.options())
-
     def tokenize(self, sequence: str) -> list[Token]:
-        """The tokens of a text that is one pretoken. As slow as it is to look at the whole vocabulary."""
-        tokens = self.plain().tokens(arguments.text("sequence", sequence))
-        ends = list(accumulate(token.size for token in tokens))
+        """Return the tokens of one pretoken. Builds the model in the core on each call."""
+        arguments.text("sequence", sequence)
+        if not sequence:
+            return []
+        core = Tokenizer.from_parts(huggingface.read(self.document({}).encode()))
+        ids, sizes = Engine(core, (), lambda: self.vocab).encode_text_pretoken(sequence)
+        ends = list(accumulate(sizes))
         return [
-            Token(token.id, token.text, (stop - token.size, stop))
-            for token, stop in zip(tokens, ends, strict=True)
+            Token(id_, self.id_to_token(id_) or "", (stop - size, stop))
+            for id_, size, stop in zip(ids, sizes, ends, strict=True)
         ]
 
     def get_trainer(self) -> Any:
-        """A trainer with its defaults."""
+        """Return a trainer with default options."""
         from bpe.compat.huggingface.trainers import BpeTrainer  # which needs this module
 
         return BpeTrainer()
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of an entry."""
+        """Return the ID of an entry."""
         return self.vocab.get(arguments.text("token", token))
 
     def id_to_token(self, id: int) -> str | None:
-        """The text of an entry."""
+        """Return the text of an entry."""
         if self.__dict__["_texts"] is None:
             self.__dict__["_texts"] = {id_: text for text, id_ in reversed(self.vocab.items())}
         text: str | None = self.__dict__["_texts"].get(arguments.id_number("id", id))
@@ -221,20 +214,20 @@ class BPE(
 
     @staticmethod
     def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
-        """(entries, merges) of a vocab.json and a merges.txt. BadTokenizer if they can't be read."""
+        """Return the entries of a vocab.json and the merges of a merges.txt. Raise BadTokenizer for invalid files."""
         entries: dict[str, int] = parse(read_file(Path(vocab)))
-        # Entries may hold what Python takes for the end of a line, too.
+        # Other line separators may be part of entries.
         lines = (line.removesuffix("\r") for line in read_file(Path(merges)).decode().split("\n"))
         pairs = (line.split(" ") for line in lines if line and not line.startswith("#version"))
         return entries, [(left, right) for left, right in pairs]
 
     @staticmethod
     def from_file(vocab: str, merges: str, **options: Any) -> BPE:
-        """The model of a vocab.json and a merges.txt."""
+        """Return the model of a vocab.json and a merges.txt."""
         return BPE(vocab, merges, **options)
 
     def save(self, folder: str, prefix: str | None = None) -> list[str]:
-        """Write vocab.json and merges.txt into the folder; their paths."""
+        """Write vocab.json and merges.txt into the folder. Return their paths."""
         start = f"{prefix}-" if prefix else ""
         paths = [Path(folder, f"{start}vocab.json"), Path(folder, f"{start}merges.txt")]
         by_id = sorted(self.vocab.items(), key=lambda entry: entry[1])
@@ -244,6 +237,6 @@ class BPE(
         return list(map(str, paths))
 
 
-Unigram = elsewhere("Unigram")
-WordLevel = elsewhere("WordLevel")
-WordPiece = elsewhere("WordPiece")
+Unigram = arguments.unsupported("Unigram")
+WordLevel = arguments.unsupported("WordLevel")
+WordPiece = arguments.unsupported("WordPiece")

@@ -1,98 +1,105 @@
-"""Normalizers, by the names and arguments of `tokenizers.normalizers`."""
+"""The normalizers of `tokenizers.normalizers`."""
 
 from __future__ import annotations
 
-import base64
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from bpe.compat.huggingface import arguments
-from bpe.compat.huggingface.component import Component, Field, SequenceOf
-from bpe.compat.huggingface.regex import pattern, pattern_from_json, pattern_to_json
+from bpe.compat.huggingface.component import Charsmap, Component, Pattern, SequenceOf
 from bpe.formats.huggingface_components import normalizer_from_json
 
 
 class Normalizer(Component):
-    """What is done to a text before it is cut."""
+    """Changes the text before it is pre-tokenized."""
 
     def normalize_str(self, sequence: str) -> str:
-        """The text after it. BadTokenizer for fields that can't be."""
+        """Return the normalized text. Raise BadTokenizer for invalid fields."""
         normalizer = normalizer_from_json(self.to_json())
-        return sequence if normalizer is None else normalizer.apply(sequence.encode()).decode()
+        return sequence if normalizer is None else normalizer.apply_to_text(sequence)
 
 
+@dataclass(eq=False, repr=False)
 class NFC(Normalizer):
     """A normal form of Unicode."""
 
 
+@dataclass(eq=False, repr=False)
 class NFD(Normalizer):
     """A normal form of Unicode."""
 
 
+@dataclass(eq=False, repr=False)
 class NFKC(Normalizer):
     """A normal form of Unicode."""
 
 
+@dataclass(eq=False, repr=False)
 class NFKD(Normalizer):
     """A normal form of Unicode."""
 
 
+@dataclass(eq=False, repr=False)
 class Lowercase(Normalizer):
-    """Lower case."""
+    """Converts to lower case."""
 
 
+@dataclass(eq=False, repr=False)
 class StripAccents(Normalizer):
-    """Combining marks go."""
+    """Removes combining marks."""
 
 
+@dataclass(eq=False, repr=False)
 class Nmt(Normalizer):
-    """Control characters go, others become spaces."""
+    """Removes control characters and replaces some characters by spaces."""
 
 
+@dataclass(eq=False, repr=False)
 class ByteLevel(Normalizer):
-    """Bytes in the byte alphabet."""
+    """Spells bytes in the byte alphabet."""
 
 
-class Strip(Normalizer, left=Field(True, "strip_left"), right=Field(True, "strip_right")):
-    """White space at the ends goes."""
+@dataclass(eq=False, repr=False)
+class Strip(Normalizer):
+    """Removes white space at the ends."""
+
+    keys = MappingProxyType({"left": "strip_left", "right": "strip_right"})
+    left: bool = True
+    right: bool = True
 
 
-class Prepend(Normalizer, prepend=Field("\u2581")):
-    """A text is put before one that is not empty."""
+@dataclass(eq=False, repr=False)
+class Prepend(Normalizer):
+    """Puts a text before a non-empty one."""
+
+    prepend: str = "\u2581"
 
 
-class Replace(
-    Normalizer,
-    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True, check=pattern),
-    content=Field(check=arguments.text),
-):
-    """Matches of a text or `Regex` become a text."""
+@dataclass(eq=False, repr=False)
+class Replace(Normalizer):
+    """Replaces the matches of a str or `Regex`."""
+
+    pattern: Pattern
+    content: str
 
 
-def _flag_or_none(name: str, value: Any) -> bool | None:
-    return None if value is None else arguments.flag(name, value)
+@dataclass(eq=False, repr=False)
+class BertNormalizer(Normalizer):
+    """The cleaning of BERT. strip_accents: None means the value of lowercase."""
+
+    clean_text: bool = True
+    handle_chinese_chars: bool = True
+    strip_accents: bool | None = None
+    lowercase: bool = True
 
 
-class BertNormalizer(
-    Normalizer,
-    clean_text=Field(True),
-    handle_chinese_chars=Field(True),
-    strip_accents=Field(None, check=_flag_or_none),
-    lowercase=Field(True),
-):
-    """BERT's cleaning."""
-
-
-def _to_base64(charsmap: Any) -> str:
-    return base64.b64encode(bytes(charsmap)).decode()
-
-
-class Precompiled(
-    Normalizer, precompiled_charsmap=Field(to_json=_to_base64, from_json=base64.b64decode, hidden=True)
-):
+@dataclass(eq=False, repr=False)
+class Precompiled(Normalizer):
     """SentencePiece's charsmap, as bytes."""
+
+    precompiled_charsmap: Charsmap
 
 
 class Sequence(SequenceOf, Normalizer):
-    """Normalizers, one after the other."""
+    """Normalizers that are applied in order."""
 
     list_key = "normalizers"

@@ -1,15 +1,15 @@
-"""Post-processors, by the names and arguments of `tokenizers.processors`."""
+"""The post-processors of `tokenizers.processors`, which add tokens to encodings and trim offsets."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bpe.compat.huggingface import arguments
-from bpe.compat.huggingface.component import Component, Field, SequenceOf
+from bpe.compat.huggingface.component import Component, SequenceOf, TokenAndId
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.post_process import added_count, post_process
 from bpe.errors import BadArgument, shown
 
 _SEQUENCE: Final = re.compile(r"\$(?:([ABab])|(\d+))?(?::(\d+))?")
@@ -17,22 +17,53 @@ _SPECIAL: Final = re.compile(r"(.+?)(?::(\d+))?", re.DOTALL)
 
 
 class PostProcessor(Component):
-    """What is put around texts, and what becomes of their offsets."""
+    """Adds tokens to the encodings of one or two sequences."""
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """How many tokens it adds to a text or a pair."""
-        return added_count(self.to_json(), is_pair)
+        """Return the number of tokens that are added to one sequence or to two."""
+        raise NotImplementedError
+
+    def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
+        """Return the encodings to concatenate. May change its arguments."""
+        raise NotImplementedError
 
     def process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """One encoding of one or two."""
+        """Return one encoding of one sequence or two."""
         encodings = [each.copy() for each in (encoding, pair) if each is not None]
-        return post_process(self.to_json(), encodings, add_special_tokens)
+        return post_process(self, encodings, add_special_tokens)
 
 
-class ByteLevel(PostProcessor, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
-    """Takes the white space from offsets (trim_offsets)."""
+def post_process(
+    processor: PostProcessor | None, encodings: list[Encoding], add_special_tokens: bool
+) -> Encoding:
+    """Return one encoding of one sequence or two. May change the encodings."""
+    if processor is not None or len(encodings) > 1:
+        for index, encoding in enumerate(encodings):
+            encoding.set_sequence_id(index)
+            if processor is not None:
+                encoding.set_type_id(index)
+                for part in encoding.parts:
+                    part.set_sequence_id(index)
+    if processor is not None:
+        encodings = processor.apply(encodings, add_special_tokens)
+    return encodings[0] if len(encodings) == 1 else Encoding.merge(encodings, growing_offsets=False)
+
+
+def _trim(encodings: list[Encoding], add_prefix_space: bool) -> None:
+    for encoding in encodings:
+        for each in (encoding, *encoding.parts):
+            each.trim_offsets(add_prefix_space)
+
+
+@dataclass(eq=False, repr=False, init=False)
+class ByteLevel(PostProcessor):
+    """Removes white space from offsets (trim_offsets)."""
+
+    add_prefix_space: bool = True
+    trim_offsets: bool = True
+    use_regex: bool = True
 
     def __init__(
         self,
@@ -41,58 +72,114 @@ class ByteLevel(PostProcessor, add_prefix_space=Field(True), trim_offsets=Field(
         use_regex: bool | None = None,
         **_: Any,
     ) -> None:
-        super().__init__(*(each is None or each for each in (add_prefix_space, trim_offsets, use_regex)))
+        self.add_prefix_space = add_prefix_space is None or add_prefix_space
+        self.trim_offsets = trim_offsets is None or trim_offsets
+        self.use_regex = use_regex is None or use_regex
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        return 0
+
+    def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
+        if self.trim_offsets:
+            _trim(encodings, self.add_prefix_space)
+        for index, encoding in enumerate(encodings):
+            encoding.set_sequence_id(index)
+        return encodings
 
 
-def _token_and_id(name: str, value: Any) -> tuple[str, int]:
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise TypeError(f"{name}: must be (token, id) (got {shown(value)})")
-    return arguments.text(name, value[0]), arguments.id_number(name, value[1])
+class _ClsAndSep(PostProcessor):
+    """`cls` text `sep`, and after that pair `sep`."""
+
+    sep: TokenAndId
+    cls: TokenAndId
+
+    def _around(
+        self, encoding: Encoding, index: int, first: TokenAndId | None, last_type: int, type_id: int | None
+    ) -> Encoding:
+        """Return the encoding and its overflowing parts between special tokens. Only the text is of its sequence.
+
+        type_id: of the text; None: unchanged.
+        """
+        made = []
+        for each in (encoding, *encoding.parts):
+            text = each.as_text(type_id)
+            text.set_sequence_id(index)
+            front = [] if first is None else [Encoding.special([first[1]], [first[0]])]
+            back = Encoding.special([self.sep[1]], [self.sep[0]], last_type)
+            made.append(Encoding.merge([*front, text, back], growing_offsets=False))
+        made[0].parts = made[1:]
+        return made[0]
 
 
-_TOKEN: Final = Field(from_json=tuple, check=_token_and_id)
+@dataclass(eq=False, repr=False, init=False)
+class BertProcessing(_ClsAndSep):
+    """[CLS] text [SEP], and after that pair [SEP]."""
+
+    sep: TokenAndId
+    cls: TokenAndId
+
+    def __init__(self, sep: TokenAndId, cls_token: TokenAndId) -> None:
+        self.sep, self.cls = sep, cls_token
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        return 3 if is_pair else 2
+
+    def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
+        if not add_special_tokens:
+            return encodings
+        # A template in the same sequence can make more than two encodings.
+        return [
+            self._around(encoding, min(index, 1), None if index else self.cls, min(index, 1), None)
+            for index, encoding in enumerate(encodings)
+        ]
 
 
-def _with_cls(named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by the names of attributes: `cls` is called cls_token there."""
-    return {"cls" if name == "cls_token" else name: value for name, value in named.items()}
+@dataclass(eq=False, repr=False, init=False)
+class RobertaProcessing(_ClsAndSep):
+    """<s> text </s>, and after that </s> pair </s>."""
+
+    sep: TokenAndId
+    cls: TokenAndId
+    trim_offsets: bool = True
+    add_prefix_space: bool = True
+
+    def __init__(
+        self,
+        sep: TokenAndId,
+        cls_token: TokenAndId,
+        trim_offsets: bool = True,
+        add_prefix_space: bool = True,
+    ) -> None:
+        self.sep, self.cls = sep, cls_token
+        self.trim_offsets, self.add_prefix_space = trim_offsets, add_prefix_space
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        return 4 if is_pair else 2
+
+    def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
+        if self.trim_offsets:
+            _trim(encodings, self.add_prefix_space)
+        for encoding in encodings:
+            encoding.set_type_id(0)
+        if not add_special_tokens:
+            return encodings
+        return [
+            self._around(encoding, min(index, 1), self.sep if index else self.cls, 0, 0)
+            for index, encoding in enumerate(encodings)
+        ]
 
 
-class BertProcessing(PostProcessor, sep=_TOKEN, cls=_TOKEN):
-    """[CLS] text [SEP], and [SEP] behind the second."""
+@dataclass(eq=False, repr=False, init=False)
+class TemplateProcessing(PostProcessor):
+    """Puts tokens and texts in the order of a template: "[CLS] $A [SEP]", "… $B:1 [SEP]:1", or a list of such pieces.
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **_with_cls(named))
-
-
-class RobertaProcessing(
-    PostProcessor,
-    sep=_TOKEN,
-    cls=_TOKEN,
-    trim_offsets=Field(True),
-    add_prefix_space=Field(True),
-):
-    """<s> text </s>, and </s> text </s> behind it."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **_with_cls(named))
-
-
-def _by_name(tokens: dict[str, Any]) -> dict[str, Any]:
-    return dict(sorted(tokens.items()))
-
-
-class TemplateProcessing(
-    PostProcessor,
-    single=Field(check=lambda _, value: _pieces(value)),
-    pair=Field(),
-    special_tokens=Field(from_json=lambda tokens: dict(sorted(tokens.items()))),
-):
-    """Tokens and texts in the order of a template: "[CLS] $A [SEP]", "… $B:1 [SEP]:1", or a list of such pieces.
-
-    special_tokens: (token, id), (id, token), or {"id": …, "ids": […], "tokens": […]} each. BadArgument, a ValueError,
-    for a piece that is none, and for a token that special_tokens lacks.
+    special_tokens: (token, id), (id, token), or {"id": …, "ids": […], "tokens": […]} each. Raises BadArgument, a
+    ValueError, for an invalid piece and for a token that is not in special_tokens.
     """
+
+    single: list[Any]
+    pair: list[Any]
+    special_tokens: dict[str, Any]
 
     def __init__(
         self,
@@ -102,24 +189,42 @@ class TemplateProcessing(
         **_: Any,
     ) -> None:
         pieces = [_pieces(given) for given in (single or "$0", pair or "$A:0 $B:1")]
-        tokens = dict(sorted(_token(each) for each in special_tokens or ()))
-        missing = {
-            piece["SpecialToken"]["id"]
-            for piece in (*pieces[0], *pieces[1])
-            if "SpecialToken" in piece and piece["SpecialToken"]["id"] not in tokens
-        }
-        if missing:
-            raise BadArgument(f"Missing SpecialToken(s) with id(s) `{', '.join(sorted(missing))}`")
-        if pair is not None and {piece["Sequence"]["id"] for piece in pieces[1] if "Sequence" in piece} != {
-            "A",
-            "B",
-        }:
+        tokens = dict(map(_token, special_tokens or ()))
+        used = {piece["SpecialToken"]["id"] for each in pieces for piece in each if "SpecialToken" in piece}
+        if missing := sorted(used - tokens.keys()):
+            raise BadArgument(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")
+        if pair is not None and len({p["Sequence"]["id"] for p in pieces[1] if "Sequence" in p}) != 2:
             raise BadArgument("Template for `pair` must use both sequences")
-        super().__init__(*pieces, tokens)
+        self.single, self.pair = pieces
+        self.special_tokens = tokens
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, _pieces(value) if name in ("single", "pair") else value)
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        names = [piece["SpecialToken"]["id"] for piece in self._template(is_pair) if "SpecialToken" in piece]
+        return sum(len(self.special_tokens[name]["ids"]) for name in names)
+
+    def _template(self, is_pair: bool) -> list[Any]:
+        return self.pair if is_pair else self.single
+
+    def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
+        made = []
+        for piece in self._template(len(encodings) == 2):
+            if "Sequence" in piece:
+                index = int(piece["Sequence"]["id"] != "A")
+                encoding = encodings[index].copy()
+                encoding.set_type_id(piece["Sequence"]["type_id"])
+                encoding.set_sequence_id(index)
+                made.append(encoding)
+            elif add_special_tokens:
+                token = self.special_tokens[piece["SpecialToken"]["id"]]
+                made.append(Encoding.special(token["ids"], token["tokens"], piece["SpecialToken"]["type_id"]))
+        return made
 
 
 def _pieces(template: str | list[Any]) -> list[dict[str, Any]]:
-    """The pieces of a template; those that are read already stay."""
+    """Return the pieces of a template. Parsed pieces are kept."""
     if not isinstance(template, (str, list)):
         raise TypeError(f"template: must be a str or a list of str (got {shown(template)})")
     texts = template.split(" ") if isinstance(template, str) else template
@@ -127,7 +232,7 @@ def _pieces(template: str | list[Any]) -> list[dict[str, Any]]:
 
 
 def _piece(text: str) -> dict[str, Any]:
-    """`$A`, `$B:1`, `$0` and `$1` (A of this type), `[SEP]`, `[SEP]:1`."""
+    """Parse `$A`, `$B:1`, `$0` and `$1` (A with this type), `[SEP]` or `[SEP]:1`."""
     if text.startswith("$"):
         if match := _SEQUENCE.fullmatch(text):
             name, bare_type, type_id = match.groups()
@@ -144,11 +249,19 @@ def _token(token: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(token, (list, tuple)) or len(token) != 2:
         raise TypeError(f"special_tokens: must be (token, id), (id, token) or a dict (got {shown(token)})")
     text, id_ = token[::-1] if isinstance(token[0], int) else token
-    text, id_ = arguments.text("a special token", text), arguments.id_number("its id", id_)
+    text, id_ = arguments.text("special token", text), arguments.id_number("special token ID", id_)
     return text, {"id": text, "ids": [id_], "tokens": [text]}
 
 
 class Sequence(SequenceOf, PostProcessor):
-    """Post-processors, one after the other."""
+    """Post-processors that are applied in order."""
 
     list_key = "processors"
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        return sum(each.num_special_tokens_to_add(is_pair) for each in self.items)
+
+    def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
+        for each in self.items:
+            encodings = each.apply(encodings, add_special_tokens)
+        return encodings

@@ -1,63 +1,290 @@
-"""`Tokenizer`: that of tokenizers, by its names, for BPE."""
+"""`Tokenizer`, as in tokenizers, for BPE.
+
+A `bpe.Tokenizer` is immutable. This one is mutable: it keeps a core, and builds another when it has changed since.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from bpe.compat.huggingface import lengths
-from bpe.compat.huggingface.component import SHORT, written
+from bpe.compat.huggingface import arguments, lengths
+from bpe.compat.huggingface.added_tokens import AddedToken, AddedVocabulary, added_token
+from bpe.compat.huggingface.component import SHORT, short_repr
+from bpe.compat.huggingface.decoders import ByteLevel, Decoder
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.engine import Engine
-from bpe.compat.huggingface.inputs import check_text, no_text, pair_of, words_of
+from bpe.compat.huggingface.engine import Batch, Columns, Engine
 from bpe.compat.huggingface.models import BPE
-from bpe.compat.huggingface.post_process import added_count, post_process
-from bpe.compat.huggingface.settings import Settings
-from bpe.compat.huggingface.state import text_segment
-from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of
+from bpe.compat.huggingface.normalizers import Normalizer
+from bpe.compat.huggingface.pre_tokenizers import PreTokenizer
+from bpe.compat.huggingface.processors import PostProcessor, post_process
 from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, UnsupportedTokenizer, shown
+from bpe.formats import huggingface
 from bpe.formats.by_path import read_file
-from bpe.formats.huggingface import model_options, text_keys
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.huggingface_components import (
+    components_from_json,
+    decoder_to_json,
+    normalizer_from_json,
+    normalizer_to_json,
+    pretokenizer_to_json,
+)
 from bpe.hub import locate
+from bpe.normalizers import make_normalizer
 from bpe.output_file import open_output_file
 from bpe.tokenizer import Tokenizer as CoreTokenizer
 from bpe.vocabulary import TextRules
 
 _OFF: Final = {"", "off", "false", "f", "no", "n", "0"}  # values of TOKENIZERS_PARALLELISM
+_KINDS: Final = {
+    "normalizer": Normalizer,
+    "pre_tokenizer": PreTokenizer,
+    "post_processor": PostProcessor,
+    "decoder": Decoder,
+}
 
 
-class Tokenizer(Settings):
-    """A model, added tokens and what is done before and after; all of it may be changed.
+class _Built(NamedTuple):
+    """Made from the state of a tokenizer.
 
-    Other than `bpe.Tokenizer` it adds begin and end tokens unless add_special_tokens=False, and applies the truncation
-    and padding of its file. May be used by threads at once as long as none of them changes it.
+    engine: returns the engine, which is built when it is first needed.
+    added: ID -> normalized text of the added tokens. skipped: IDs that decoding can skip.
     """
+
+    state: list[Any]
+    engine: Callable[[], Engine]
+    added: dict[int, str]
+    skipped: frozenset[int]
+    not_byte_level: frozenset[int]  # added tokens that ByteLevel decodes to another text, such as "Ġ"
+
+
+def _component(name: str) -> property:
+    def get(self: Tokenizer) -> Any:
+        return self._components[name]
+
+    def put(self: Tokenizer, value: Any) -> None:
+        self._components[name] = _KINDS[name].coerce(value)
+
+    return property(get, put, doc="A component of this package or of tokenizers, or None.")
+
+
+class Tokenizer:
+    """A model, added tokens and components, which can all be changed.
+
+    Unlike `bpe.Tokenizer`, it adds begin and end tokens unless add_special_tokens=False, and applies the truncation and
+    padding of its file. Threads may share it while none of them changes it.
+    """
+
+    def __init__(self, model: BPE) -> None:
+        self._components: dict[str, Any] = dict.fromkeys(_KINDS)
+        self._added = AddedVocabulary()
+        self._truncation: lengths.Parameters | None = None
+        self._padding: lengths.Parameters | None = None
+        self._encode_special = False
+        self._loaded: list[Any] | None = None  # `_core_state` of the core that was loaded
+        self.model = model
+
+    normalizer = _component("normalizer")
+    pre_tokenizer = _component("pre_tokenizer")
+    post_processor = _component("post_processor")
+    decoder = _component("decoder")
+
+    @property
+    def model(self) -> BPE:
+        """The model, a BPE."""
+        return self._model
+
+    @model.setter
+    def model(self, model: BPE) -> None:
+        if not isinstance(model, BPE):
+            raise TypeError(f"model: must be a BPE (got {shown(model)})")
+        self._model = model
+        self._built: _Built | None = None
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        """Whether special tokens in texts are ordinary text."""
+        return self._encode_special
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._encode_special = bool(value)
+        self._built = None
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        component = self._components[name]
+        return None if component is None else component.to_json()
+
+    # -- the core ------------------------------------------------------------------------------------------------
+
+    def _current(self) -> _Built:
+        """Return what was built from the current state. Threads that build at the same time build equal ones."""
+        built, state = self._built, [self._model.options(), *self._components.values()]
+        if built is None or built.state != state:
+            built = self._built = self._build(copy.deepcopy(state))
+        return built
+
+    def _build(self, state: list[Any]) -> _Built:
+        added = {id_: token.content for id_, token in self._added.tokens.items()}
+        normalizer = normalizer_from_json(self._json("normalizer"))
+        for id_, token in self._added.tokens.items():
+            if token.normalized and normalizer is not None:
+                added[id_] = normalizer.of_tokens.apply_to_text(token.content)
+        # Special tokens are skipped by their text: that of an added token, else of an entry.
+        special = self._added.special
+        skipped = {id_ for id_, text in added.items() if text in special}
+        for entry_id in map(self._model.token_to_id, special):
+            if entry_id is not None and entry_id not in added:
+                skipped.add(entry_id)
+        not_byte_level = {
+            id_
+            for id_, text in added.items()
+            if text != self._added.tokens[id_].content or to_bytes(text) not in (None, text.encode())
+        }
+        return _Built(state, cache(self._build_engine), added, frozenset(skipped), frozenset(not_byte_level))
+
+    def _build_engine(self) -> Engine:
+        components = tuple(each for each, _ in components_from_json(self._json("pre_tokenizer")))
+        model = self._model
+        return Engine(self._core(), components, lambda: model.vocab, self._ignored())
+
+    def _ignored(self) -> frozenset[str]:
+        return frozenset(self._added.special) if self._encode_special else frozenset()
+
+    def _core(self) -> CoreTokenizer:
+        """Return the core that was loaded, if nothing in it has changed, else a new one."""
+        if self._loaded is not None and self._loaded == self._core_state():
+            assert self._model.core is not None
+            return self._model.core
+        names = ("truncation", "padding", "post_processor")
+        root = self._root() | dict.fromkeys(names) | {"decoder": ByteLevel().to_json()}
+        return CoreTokenizer.from_parts(huggingface.read(self._model.document(root).encode()))
+
+    def _core_state(self) -> list[Any]:
+        components = copy.deepcopy([self.normalizer, self.pre_tokenizer])
+        return [id(self._model), self._model.options(), *components, self._added.for_core()]
+
+    # -- vocabulary ----------------------------------------------------------------------------------------------
+
+    def add_tokens(self, tokens: Iterable[Any]) -> int:
+        """Add texts or AddedTokens. Return the number of new tokens and of changed flags."""
+        return self._add(tokens, False)
+
+    def add_special_tokens(self, tokens: Iterable[Any]) -> int:
+        """Add special tokens. AddedTokens in the list become special."""
+        return self._add(tokens, True)
+
+    def _add(self, tokens: Iterable[Any], special: bool) -> int:
+        if isinstance(tokens, str):
+            raise TypeError(f"tokens: must be a list (got {shown(tokens)})")
+        count = self._added.add([added_token(token, special) for token in tokens], self._model)
+        self._built = None
+        return count
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Return text -> ID."""
+        return dict(self._model.vocab) | (self._added.ids if with_added_tokens else {})
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """Return the number of entries."""
+        new = [text for text in self._added.ids if self._model.token_to_id(text) is None]
+        return len(self._model) + (len(new) if with_added_tokens else 0)
+
+    def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """Return ID -> added token, by ascending ID."""
+        return copy.deepcopy(dict(sorted(self._added.tokens.items())))
+
+    def token_to_id(self, token: str) -> int | None:
+        """Return the ID of an added token or an entry."""
+        id_ = self._added.ids.get(arguments.text("token", token))
+        return self._model.token_to_id(token) if id_ is None else id_
+
+    def id_to_token(self, id: int) -> str | None:
+        """Return the text of an entry, or the normalized text of an added token."""
+        return self._token(self._current(), arguments.id_number("id", id))
+
+    def _token(self, built: _Built, id_: int) -> str | None:
+        return built.added[id_] if id_ in built.added else self._model.id_to_token(id_)
+
+    # -- lengths -------------------------------------------------------------------------------------------------
+
+    @property
+    def truncation(self) -> lengths.Parameters | None:
+        """The arguments of enable_truncation."""
+        return copy.copy(self._truncation)
+
+    def enable_truncation(
+        self,
+        max_length: int,
+        stride: int = 0,
+        strategy: str = "longest_first",
+        direction: str = "right",
+        **unknown: Any,
+    ) -> None:
+        """Truncate encodings to max_length tokens. Raise ValueError for invalid arguments."""
+        arguments.warn_unknown(unknown)
+        parameters = lengths.truncation(max_length, stride, strategy, direction)
+        left = parameters["max_length"] - self.num_special_tokens_to_add(False)
+        if 0 <= left < parameters["stride"]:  # below 0, texts can be encoded without special tokens
+            raise BadArgument(
+                f"stride: must be at most {left}, the tokens of a text within max_length {max_length} (got {stride})"
+            )
+        self._truncation = parameters
+
+    def no_truncation(self) -> None:
+        """Disable truncation."""
+        self._truncation = None
+
+    @property
+    def padding(self) -> lengths.Parameters | None:
+        """The arguments of enable_padding."""
+        return copy.copy(self._padding)
+
+    def enable_padding(
+        self,
+        *,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+        length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        **unknown: Any,
+    ) -> None:
+        """Pad encodings to `length`, or to the longest of a batch. Raise ValueError for invalid arguments."""
+        arguments.warn_unknown(unknown)
+        self._padding = lengths.padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
+
+    def no_padding(self) -> None:
+        """Disable padding."""
+        self._padding = None
 
     # -- files ---------------------------------------------------------------------------------------------------
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """The tokenizer of a tokenizer.json's text; BadTokenizer or UnsupportedTokenizer names the JSON path."""
+        """Return the tokenizer in the text of a tokenizer.json. BadTokenizer names the JSON path of a fault."""
         return Tokenizer.from_buffer(json.encode())
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
-        """The tokenizer of a tokenizer.json's bytes."""
-        model, settings, added = read_tokenizer(bytes(buffer))
-        tokenizer = Tokenizer(model)
-        tokenizer._set(settings)
-        tokenizer._added = added
-        return tokenizer
+        """Return the tokenizer in the bytes of a tokenizer.json."""
+        parts, root, keys = huggingface.read_whole(bytes(buffer))
+        core = CoreTokenizer.from_parts(parts)
+        return Tokenizer._loaded_from(BPE.of_core(core, keys, root["model"]), core, root)
 
     @staticmethod
     def from_file(path: str) -> Tokenizer:
-        """The tokenizer in a tokenizer.json; errors begin with the path."""
+        """Return the tokenizer in a tokenizer.json. Errors start with the path."""
         data = read_file(Path(path))
         try:
             return Tokenizer.from_buffer(data)
@@ -66,9 +293,9 @@ class Tokenizer(Settings):
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
-        """The tokenizer in a folder or file, or of the Hugging Face Hub by name, as `bpe.Tokenizer.load` takes them.
+        """Return the tokenizer in a folder or file, or on the Hugging Face Hub, as `bpe.Tokenizer.load` does.
 
-        revision: a branch, tag or commit of the hub. BadArgument for a token: the hub's library reads HF_TOKEN.
+        revision: branch, tag or commit. token: must be None, since the library of the hub reads HF_TOKEN.
         """
         if token is not None:
             raise BadArgument("token: not supported by from_pretrained. Set HF_TOKEN.")
@@ -81,26 +308,39 @@ class Tokenizer(Settings):
 
     @staticmethod
     def from_tokenizer(tokenizer: CoreTokenizer) -> Tokenizer:
-        """The same tokenizer with this interface; of a rank file, too."""
-        of_text = TextRules.of_text(tokenizer.text_rules)
-        keys = text_keys(tokenizer) if of_text else [(0, text) for text in tokenizer.special_tokens]
-        made = Tokenizer(
-            BPE.of_core(tokenizer, frozenset(text for _, text in keys), model_options(tokenizer))
-        )
-        made._set(settings_of(tokenizer))
-        made._added.take(tokenizer.added_tokens)
+        """Return a tokenizer of this package, even one of a rank file, with this interface."""
+        as_text = TextRules.of_text(tokenizer.text_rules)
+        keys = [text for _, text in huggingface.text_keys(tokenizer)] if as_text else tokenizer.special_tokens
+        post_processor = tokenizer.post_processor
+        components = {
+            "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
+            "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, as_text),
+            "post_processor": None if post_processor is None else post_processor.component,
+            "decoder": decoder_to_json(tokenizer.decoder),
+        }
+        model = BPE.of_core(tokenizer, frozenset(keys), huggingface.model_options(tokenizer))
+        return Tokenizer._loaded_from(model, tokenizer, components)
+
+    @staticmethod
+    def _loaded_from(model: BPE, core: CoreTokenizer, components: dict[str, Any]) -> Tokenizer:
+        made = Tokenizer(model)
+        made._components = {name: kind.from_json(components.get(name)) for name, kind in _KINDS.items()}
+        made._added = AddedVocabulary(core.added_tokens)
+        made._truncation = lengths.truncation_from_json(core.truncation)
+        made._padding = lengths.padding_from_json(core.padding)
+        made._loaded = made._core_state()
         return made
 
     def save(self, path: str, pretty: bool = True) -> None:
-        """Write tokenizer.json; the file appears complete or not at all."""
+        """Write tokenizer.json, atomically."""
         with open_output_file(path) as file:
             file.write(self.to_str(pretty).encode())
 
     def to_str(self, pretty: bool = False) -> str:
-        """The text of tokenizer.json. pretty: over many lines.
+        """Return the text of tokenizer.json. pretty: indented.
 
-        UnsupportedTokenizer for `train_new_from_iterator` of transformers, which would train and return a tokenizer of
-        the tokenizers library made from this text. Nothing else that it calls belongs to this package.
+        Raise UnsupportedTokenizer if `train_new_from_iterator` of transformers calls it, which would train a tokenizer
+        of the tokenizers library made from this text.
         """
         if sys._getframe(1).f_code.co_name == "train_new_from_iterator":
             raise UnsupportedTokenizer(
@@ -108,39 +348,53 @@ class Tokenizer(Settings):
                 "library. Train with Tokenizer.train_from_iterator and wrap the result (see "
                 "docs/reference/drop-in-apis.md)."
             )
-        text = self._model.written(self._root())
+        text = self._model.document(self._root())
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
 
     def _root(self) -> dict[str, Any]:
-        """tokenizer.json but for the model."""
+        """Return tokenizer.json without the model."""
+        tokens = sorted(self._added.tokens.items())
         return {
             "version": "1.0",
             "truncation": lengths.truncation_to_json(self._truncation),
             "padding": lengths.padding_to_json(self._padding),
-            "added_tokens": [
-                {"id": id_, **token.to_json()} for id_, token in sorted(self._added.tokens.items())
-            ],
+            "added_tokens": [{"id": id_, **token.to_json()} for id_, token in tokens],
             **{name: self._json(name) for name in self._components},
         }
 
+    # -- copies and repr -----------------------------------------------------------------------------------------
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer.from_str, (self.to_str(),), self._takes_special_for_text
+        return Tokenizer.from_str, (self.to_str(),), self._encode_special
 
     def __setstate__(self, state: bool) -> None:
         self.encode_special_tokens = state
 
+    def __copy__(self) -> Any:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)  # with the immutable core
+        made._model = copy.copy(self._model)
+        made._loaded = None if self._loaded is None else [id(made._model), *self._loaded[1:]]
+        made._components = copy.deepcopy(self._components, memo)
+        made._added = self._added.copy()
+        made._built = None
+        return made
+
     def _to_show(self) -> dict[str, Any]:
-        root: dict[str, Any] = {"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()}
+        root: dict[str, Any] = {"type": "Tokenizer"} | self._root() | {"model": self._model.to_json()}
         for name in ("truncation", "padding"):
             if root[name] is not None:
                 root[name] = {"type": f"{name.capitalize()}Params"} | root[name]
         return root
 
     def __repr__(self) -> str:
-        return written(self._to_show())
+        return short_repr(self._to_show())
 
     def __str__(self) -> str:
-        return written(self._to_show(), SHORT)
+        return short_repr(self._to_show(), SHORT)
 
     # -- encoding ------------------------------------------------------------------------------------------------
 
@@ -151,92 +405,98 @@ class Tokenizer(Settings):
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> Encoding:
-        """The encoding of a text or of a pair; is_pretokenized: each is a list of words.
+        """Return the encoding of a text or a pair. Raise TypeError for another type and for a lone surrogate.
 
-        TypeError for what is no text, a text with a lone surrogate among them.
+        is_pretokenized: each sequence is a list of words.
         """
-        finish = self._simple(add_special_tokens)
-        if finish is not None and pair is None and not is_pretokenized:
-            try:
-                ids = finish.engine.ids(sequence)
-            except (TypeError, InvalidText):
-                raise no_text(sequence) from None
-            return Encoding((), finish, sequence, ids, 0, len(ids))
-        given = [sequence] if pair is None else [sequence, pair]
-        return self._encode_all([given], is_pretokenized, add_special_tokens, 1)[0]
+        item = [sequence] if pair is None else [sequence, pair]
+        return self._encode([item], is_pretokenized, add_special_tokens, 1)[0]
 
     def encode_batch(
         self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """The encodings of texts, pairs of texts (tuples or lists of two), or of words (is_pretokenized).
+        """Return the encodings of texts, or of pairs of texts (tuples or lists of two).
 
-        All cores are used, one if TOKENIZERS_PARALLELISM is false.
+        is_pretokenized: each sequence is a list of words.
+
+        Uses all cores, or one if TOKENIZERS_PARALLELISM is false.
         """
         if isinstance(input, (str, bytes)) or not isinstance(input, Iterable):
             raise TypeError(f"input: must be a list of texts (got {shown(input)})")
-        items = input if isinstance(input, list) else list(input)
         threads = 1 if os.environ.get("TOKENIZERS_PARALLELISM", "1").lower() in _OFF else None
-        finish = self._simple(add_special_tokens)
-        if finish is not None and not is_pretokenized and all(type(item) is str for item in items):
-            ids, starts = self._batch_ids(finish.engine, items, threads)
-            return [
-                Encoding((), finish, text, ids, start, stop)
-                for text, start, stop in zip(items, starts, starts[1:], strict=False)
-            ]
-        given = [pair_of(item, is_pretokenized) for item in items]
-        encodings = self._encode_all(given, is_pretokenized, add_special_tokens, threads)
+        items = [
+            [item] if type(item) is str else arguments.input_pair(item, is_pretokenized) for item in input
+        ]
+        encodings = self._encode(items, is_pretokenized, add_special_tokens, threads)
         if self._padding is not None:
             lengths.pad(encodings, self._padding)
         return encodings
 
-    encode_batch_fast = encode_batch  # offsets cost nothing until somebody asks for them
+    encode_batch_fast = encode_batch  # offsets are computed on demand
 
-    @staticmethod
-    def _batch_ids(engine: Engine, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
-        try:
-            return engine.batch(texts, threads)
-        except (TypeError, InvalidText):
-            for text in texts:
-                check_text(text)
-            raise
-
-    def _encode_all(
-        self, given: Sequence[Sequence[Any]], is_pretokenized: bool, add: bool, threads: int | None
+    def _encode(
+        self, items: Sequence[Sequence[Any]], is_pretokenized: bool, add: bool, threads: int | None
     ) -> list[Encoding]:
-        """An encoding for each item, which is one sequence or two."""
-        engine = self._current().engine
+        """Return the encoding of each item of one or two sequences."""
+        built = self._current()
         texts: list[str] = []
-        for item in given:
+        for item in items:
             for sequence in item:
-                texts += words_of(sequence) if is_pretokenized else [check_text(sequence)]
-        ids, starts = self._batch_ids(engine, texts, threads)
-        encodings = []
-        at = 0
-        for item in given:
+                texts += arguments.input_words(sequence) if is_pretokenized else [sequence]
+        try:
+            batch = built.engine().batch(texts, threads)
+        except (TypeError, AttributeError, InvalidText):
+            for text in texts:
+                arguments.input_text(text)
+            raise
+        around = self._around(add)
+        is_plain = self._truncation is None and self._padding is None and not is_pretokenized
+        encodings: list[Encoding] = []
+        index = 0
+        for item in items:
+            if around is not None and is_plain and len(item) == 1:
+                encodings.append(self._deferred(batch, index, around, add))
+                index += 1
+                continue
             sequences = []
             for type_id, sequence in enumerate(item):
-                segments = []
-                for word in range(len(sequence) if is_pretokenized else 1):
-                    place = word if is_pretokenized else None
-                    own = (texts[at], ids, starts[at], starts[at + 1], type_id, place)
-                    segments.append(text_segment(engine, *own))
-                    at += 1
-                sequences.append(Encoding(segments))
+                count = len(sequence) if is_pretokenized else 1
+                columns = [batch.columns(each) for each in range(index, index + count)]
+                sequences.append(_encoding(columns, type_id, is_pretokenized))
+                index += count
             encodings.append(self._finished(sequences, add))
         return encodings
 
+    def _around(self, add: bool) -> tuple[list[int], list[int]] | None:
+        """Return the IDs that are added before and after a text, None if the text does not occur once."""
+        ids = post_process(self.post_processor, [Encoding.special([-1], [""])], add).ids
+        index = ids.index(-1) if ids.count(-1) == 1 else None
+        return None if index is None else (ids[:index], ids[index + 1 :])
+
+    def _deferred(self, batch: Batch, index: int, around: tuple[list[int], list[int]], add: bool) -> Encoding:
+        front, back = around
+        processor = self.post_processor
+        length = batch.bounds[index + 1] - batch.bounds[index] + len(front) + len(back)
+        ids: Callable[[], list[int]] = partial(batch.ids, index)
+
+        def make() -> Encoding:
+            return post_process(processor, [_encoding([batch.columns(index)], 0, False)], add)
+
+        return Encoding.deferred(
+            (lambda: [*front, *batch.ids(index), *back]) if front or back else ids, length, make
+        )
+
     def _finished(self, sequences: list[Encoding], add: bool) -> Encoding:
-        """Truncated, with the tokens around and between, and padded."""
-        post_processor = self._json("post_processor")
+        """Truncate, add special tokens and pad."""
         if self._truncation is not None:
-            added = added_count(post_processor, len(sequences) == 2) if add else 0
+            added = self.num_special_tokens_to_add(len(sequences) == 2) if add else 0
             length = self._truncation["max_length"] - added
             if length < 0:
                 raise BadArgument(
                     f"max_length: must be at least {added}, the number of added tokens (got {length + added})"
                 )
             lengths.truncate(sequences, self._truncation, length)
-        encoding = post_process(post_processor, sequences, add)
+        encoding = post_process(self.post_processor, sequences, add)
         if self._padding is not None:
             lengths.pad([encoding], self._padding)
         return encoding
@@ -244,7 +504,7 @@ class Tokenizer(Settings):
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Truncate, apply the post-processor and pad, as `encode` does after the model."""
+        """Truncate, apply the post-processor and pad, as `encode` does."""
         for each in (encoding, pair):
             if not isinstance(each, (Encoding, type(None))):
                 raise TypeError(f"encodings: must be Encodings of this package (got {shown(each)})")
@@ -252,15 +512,15 @@ class Tokenizer(Settings):
         return self._finished(sequences, add_special_tokens)
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """How many tokens are put around a text or a pair."""
-        return added_count(self._json("post_processor"), is_pair)
+        """Return the number of tokens that are added to a text or a pair."""
+        return 0 if self.post_processor is None else self.post_processor.num_special_tokens_to_add(is_pair)
 
     async def async_encode(self, *args: Any, **named: Any) -> Encoding:
-        """`encode` in a thread."""
+        """Run `encode` in a thread."""
         return await asyncio.to_thread(self.encode, *args, **named)
 
     async def async_encode_batch(self, *args: Any, **named: Any) -> list[Encoding]:
-        """`encode_batch` in a thread."""
+        """Run `encode_batch` in a thread."""
         return await asyncio.to_thread(self.encode_batch, *args, **named)
 
     async_encode_batch_fast = async_encode_batch
@@ -268,25 +528,59 @@ class Tokenizer(Settings):
     # -- decoding ------------------------------------------------------------------------------------------------
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """The text of the ids; what is no id is left out, bytes that are no text become U+FFFD."""
-        return self._current().decoding.text(ids, skip_special_tokens)
+        """Return the text of the IDs. Unknown IDs are skipped, and invalid UTF-8 becomes U+FFFD."""
+        given: Any = ids
+        if isinstance(given, str) or not hasattr(given, "__getitem__"):
+            raise TypeError(f"ids: must be a list of IDs (got {shown(ids)})")
+        built = self._current()
+        if skip_special_tokens and built.skipped:
+            ids = [id_ for id_ in ids if id_ not in built.skipped]
+        if isinstance(self.decoder, ByteLevel):
+            core = built.engine().tokenizer
+            if core.text_rules is None and core.decoder is None and built.not_byte_level.isdisjoint(ids):
+                with suppress(BadArgument):  # for an unknown ID
+                    return core.decode(ids)
+        texts = [self._token(built, arguments.id_number("ids", id_)) for id_ in ids]
+        tokens = [text for text in texts if text is not None]
+        if self.decoder is None:
+            return " ".join(tokens)
+        text: str = self.decoder.decode(tokens)
+        return text
 
     def decode_batch(self, sequences: Iterable[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
-        """The text of each list of ids."""
+        """Return the text of each list of IDs."""
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
     async def async_decode_batch(self, *args: Any, **named: Any) -> list[str]:
-        """`decode_batch` in a thread."""
+        """Run `decode_batch` in a thread."""
         return await asyncio.to_thread(self.decode_batch, *args, **named)
 
     # -- training ------------------------------------------------------------------------------------------------
 
     def train(self, files: Iterable[str], trainer: BpeTrainer | None = None) -> None:
-        """Train the model on the lines of files; see `trainers`."""
-        train(self, lines_of(files), trainer)
+        """Train the model on the lines of files. See `trainers`."""
+        self._train(lines_of(files), trainer)
 
     def train_from_iterator(
         self, iterator: Iterable[Any], trainer: BpeTrainer | None = None, length: int | None = None
     ) -> None:
-        """Train the model on texts, or batches of texts. length changes nothing."""
-        train(self, texts_of(iterator), trainer)
+        """Train the model on texts, or on batches of texts. length is ignored."""
+        self._train(texts_of(iterator), trainer)
+
+    def _train(self, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
+        components = self._json("normalizer"), self._json("pre_tokenizer")
+        self.model = train(self._model, self._added.for_core(), self._ignored(), *components, texts, trainer)
+        self.add_special_tokens(trainer.special_tokens if trainer is not None else [])
+
+
+def _encoding(columns: Sequence[Columns], type_id: int, are_words: bool) -> Encoding:
+    """Return the encoding of a sequence. are_words: the columns are those of pre-tokenized words."""
+    ids, tokens, offsets, words = columns[0] if len(columns) == 1 else Columns([], [], [], [])
+    if len(columns) != 1:
+        for each in columns:
+            ids += each.ids
+            tokens += each.tokens
+            offsets += each.offsets
+    if are_words:
+        words = [word for word, each in enumerate(columns) for _ in each.ids]
+    return Encoding.of(ids, tokens, offsets, list(words), type_id)

@@ -10,20 +10,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bpe.compat.huggingface.added_token import AddedToken, added_token
-from bpe.compat.huggingface.arguments import count, warn_unknown
+from bpe.added_tokens import AddedToken as CoreToken
+from bpe.compat.huggingface.added_tokens import AddedToken, added_token
+from bpe.compat.huggingface.alignment import pretokens
+from bpe.compat.huggingface.arguments import count, input_text, unsupported, warn_unknown
 from bpe.compat.huggingface.bpe_training import learn
-from bpe.compat.huggingface.elsewhere import elsewhere
-from bpe.compat.huggingface.engine import Preparation
-from bpe.compat.huggingface.ignored_tokens import with_ignored
-from bpe.compat.huggingface.inputs import check_text
+from bpe.compat.huggingface.engine import Sections
 from bpe.compat.huggingface.models import BPE
-from bpe.compat.huggingface.state import added_tokens
-from bpe.errors import BadTokenizer, InvalidText, UnsupportedTokenizer, shown
+from bpe.errors import InvalidText, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.huggingface_components import (
     components_from_json,
@@ -34,8 +31,7 @@ from bpe.formats.huggingface_envelope import text_rules_of
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 
-if TYPE_CHECKING:
-    from bpe.compat.huggingface.settings import Settings
+Json = dict[str, Any] | None
 
 _DEFAULTS: Final = {
     "min_frequency": 0,
@@ -101,9 +97,9 @@ class BpeTrainer(Trainer):
         self.__init__(**values)  # type: ignore[misc]
 
 
-UnigramTrainer = elsewhere("UnigramTrainer")
-WordPieceTrainer = elsewhere("WordPieceTrainer")
-WordLevelTrainer = elsewhere("WordLevelTrainer")
+UnigramTrainer = unsupported("UnigramTrainer")
+WordPieceTrainer = unsupported("WordPieceTrainer")
+WordLevelTrainer = unsupported("WordLevelTrainer")
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
@@ -123,57 +119,60 @@ def texts_of(items: Iterable[Any]) -> Iterator[str]:
     """The texts of an iterable of texts, or of iterables of texts."""
     for item in items:
         for text in (item,) if isinstance(item, str) else item:
-            yield check_text(text)
+            yield input_text(text)
 
 
-def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
-    """Give the tokenizer a model that is trained on the texts."""
+def train(
+    model: BPE,
+    added: tuple[CoreToken, ...],
+    ignored: frozenset[str],
+    normalizer: Json,
+    pre_tokenizer: Json,
+    texts: Iterable[str],
+    trainer: BpeTrainer | None,
+) -> BPE:
+    """Return a model that is trained on the texts.
+
+    model: its options are kept. added: added tokens. ignored: texts of those that are ordinary text.
+    """
     trainer = BpeTrainer() if trainer is None else trainer
     if not isinstance(trainer, BpeTrainer):
         raise UnsupportedTokenizer(
             f"trainer: must be a {BpeTrainer.__module__}.BpeTrainer (got one of {type(trainer).__module__})"
         )
     affixes = {name: getattr(trainer, name) for name in ("continuing_subword_prefix", "end_of_word_suffix")}
-    vocab, merges = learn(*_count(tokenizer, texts), trainer)
-    tokenizer.model = BPE.learned(vocab, merges, tokenizer.model.options() | affixes)
-    tokenizer.add_special_tokens(trainer.special_tokens)
-
-
-def _count(tokenizer: Settings, texts: Iterable[str]) -> tuple[PretokenCounts, bool]:
-    """Count the pretokens of the texts; return the counts and whether pretokens are text, else bytes.
-
-    Added tokens that the tokenizer already has are pretokens. Texts that contain one, and all texts if the core does
-    not execute the pre-tokenizer, are cut in Python, at about 100 kB per second.
-    """
-    normalizer, pre_tokenizer = tokenizer._json("normalizer"), tokenizer._json("pre_tokenizer")
-    change = normalizer_from_json(normalizer)
-    components = tuple(component for component, _ in components_from_json(pre_tokenizer))
-    preparation = Preparation(
-        *with_ignored(added_tokens(tokenizer._added.tokens), tokenizer.ignored_tokens, change),
-        change,
-        components,
+    of_text = (
+        text_rules_of({"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "model": {}}) is not None
     )
-    pretokenizer = None
-    of_text = True
-    with suppress(BadTokenizer):  # the core does not execute it
-        of_text = (
-            text_rules_of({"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "model": {}}) is not None
-        )
-        pretokenizer = pretokenizer_from_json(pre_tokenizer, of_text)
+    sections = Sections(added, ignored, normalizer_from_json(normalizer))
+    counts, of_text = _count(sections, pre_tokenizer, of_text, texts)
+    return BPE.learned(*learn(counts, of_text, trainer), model.options() | affixes)
+
+
+def _count(
+    sections: Sections, pre_tokenizer: Json, of_text: bool, texts: Iterable[str]
+) -> tuple[PretokenCounts, bool]:
+    """Count the pretokens; return the counts and whether pretokens are text, else bytes.
+
+    Added tokens are pretokens. Texts that contain one are cut in Python, at about 100 kB per second.
+    """
+    components = [component for component, _ in components_from_json(pre_tokenizer)]
     in_core: list[bytes] = []
     found: Counter[str] = Counter()
     for text in texts:
-        if pretokenizer is None or preparation.holds_added_token(text):
-            found.update(preparation.pretokens(text))
-        else:
+        if not sections.has_added_token(text):
             in_core.append(text.encode())
+            continue
+        for section, id_ in sections.of(text):
+            pieces = [section] if id_ is not None else pretokens(section, components)
+            found.update(piece.text for piece in pieces)
+    pretokenizer = pretokenizer_from_json(pre_tokenizer, of_text)
     counts = PretokenCounts.from_mapping({})
-    if pretokenizer is not None and in_core:
-        counts = count_pretokens(in_core, (), pretokenizer, normalizer=change)
+    if in_core:
+        counts = count_pretokens(in_core, (), pretokenizer, normalizer=sections.normalizer)
     if not found:
         return counts, of_text
     for pretoken, occurrences in counts.as_dict().items():
         found[pretoken.decode() if of_text else to_characters(pretoken)] += occurrences
-    return PretokenCounts.from_mapping(
-        {text.encode(): occurrences for text, occurrences in found.items()}
-    ), True
+    as_bytes = {text.encode(): occurrences for text, occurrences in found.items()}
+    return PretokenCounts.from_mapping(as_bytes), True

@@ -1,9 +1,7 @@
-"""Tokenizers of both packages, called and changed in any order, drawn by a seed.
+"""Calls and changes of tokenizers of both packages, in random order.
 
-Of a tokenizer.json of `odd_files`, what it is changes between the calls: components, added tokens, truncation, padding,
-what is in its encodings. After each call both say the same, errors by their kind. What
-docs/reference/drop-in-apis.md lists as different is not drawn: added tokens that change `normalized`,
-normalizers changed in place, more tokens around a text than it may have.
+Results must be equal, and errors of one class. The differences in docs/reference/drop-in-apis.md are not drawn: added
+tokens that change `normalized`, and truncation below the number of added tokens.
 """
 
 from __future__ import annotations
@@ -14,12 +12,11 @@ import pickle
 import random
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import tokenizers
 from compared import COLUMNS, PIECES, answer
 from odd_files import ADDED, Json, odd_component, odd_file, odd_flags, odd_text
-from odd_files_compared import Outcome
 
 from bpe.compat import huggingface
 from bpe.errors import BadTokenizer
@@ -32,16 +29,23 @@ _NO_TEXTS: Final = (None, 1, b"abc", ["a", 1], ("a", "b", "c"), "a\ud800b", [["a
 _NO_NUMBERS: Final = (-1, 1 << 40, None, "a", 1.5)
 
 
+class Outcome(NamedTuple):
+    """kind: "same", "refused" (by this package or by a panic of tokenizers) or "different"."""
+
+    kind: str
+    what: str = ""
+
+
 class _DifferentError(Exception):
     pass
 
 
 class _EndError(Exception):
-    """What comes next can't be compared: this package refuses it, or tokenizers panics."""
+    """This package refuses what comes next, or tokenizers panics."""
 
 
 def difference(seed: int) -> Outcome:
-    """What came of the calls of this seed."""
+    """Return the outcome of the calls of a seed."""
     calls = _Calls(random.Random(f"calls {seed}"))
     try:
         calls.begin()
@@ -55,7 +59,7 @@ def difference(seed: int) -> Outcome:
 
 
 def _seen(value: Any) -> Any:
-    """What can be compared of an answer."""
+    """Return the comparable parts of a result."""
     if isinstance(value, (list, tuple)):
         return [_seen(each) for each in value]
     if isinstance(value, (huggingface.Encoding, tokenizers.Encoding)):
@@ -68,7 +72,7 @@ def _seen(value: Any) -> Any:
 
 
 class _Calls:
-    """Both tokenizers, and encodings of both that calls gave."""
+    """Both tokenizers, and encodings that calls returned."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -79,7 +83,7 @@ class _Calls:
         file = odd_file(self.rng)
         model = file["model"]
         if (model["continuing_subword_prefix"] or model["end_of_word_suffix"]) and model["byte_fallback"]:
-            model["byte_fallback"] = False  # such offsets differ
+            model["byte_fallback"] = False  # offsets differ
         try:
             theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
         except Exception as error:
@@ -88,7 +92,7 @@ class _Calls:
         self.both[0].encode("a")
 
     def one(self) -> None:
-        """One call of some kind."""
+        """Make a call."""
         calls = [self.encode] * 4 + [self.encode_batch] * 2 + [self.of_an_encoding] * 5 + [self.decode] * 2
         calls += [
             self.truncation,
@@ -98,11 +102,12 @@ class _Calls:
             self.copied,
             self.process,
             self.vocabulary,
+            self.special,
         ]
         self.rng.choice(calls)()
 
     def ask(self, what: str, given: Any, question: Callable[[ModuleType, Any], Any], of: Any = None) -> Any:
-        """(our answer, theirs), or None if both are errors; _DifferentError if they are not the same."""
+        """Return both results, or None for errors of one class. Raise _DifferentError if they differ."""
         of = self.both if of is None else of
         ours, theirs = (
             answer(lambda each, module=module: question(module, each), each)
@@ -242,7 +247,7 @@ class _Calls:
             self.ask("enable_padding", named, lambda _, each: (each.enable_padding(**named), each.padding))
 
     def add(self) -> None:
-        """Adds tokens; one that is there keeps `normalized`."""
+        """Add tokens. Known ones keep `normalized`."""
         there = {
             token.content: token.normalized for token in self.both[1].get_added_tokens_decoder().values()
         }
@@ -273,7 +278,7 @@ class _Calls:
         self.refused()
 
     def refused(self) -> None:
-        """BadTokenizer if this package can't be such a tokenizer."""
+        """Raise BadTokenizer if this package does not support the tokenizer."""
         found = answer(lambda each: each.encode("a"), self.both[0])
         if isinstance(found, BadTokenizer):
             raise found
@@ -284,17 +289,31 @@ class _Calls:
                 lambda _, each: copy.deepcopy(each),
                 lambda _, each: pickle.loads(pickle.dumps(each)),
                 lambda module, each: module.Tokenizer.from_str(each.to_str(True)),
+                lambda module, _: module.Tokenizer.from_str(self.both[0].to_str()),
             ]
         )
+        special = self.both[0].encode_special_tokens  # which copies of tokenizers lose
         self.both = [change(module, each) for module, each in zip(_MODULES, self.both, strict=True)]
+        for each in self.both:
+            each.encode_special_tokens = special
         self.ask("to_str", (), lambda _, each: json.loads(each.to_str()))
+
+    def special(self) -> None:
+        for each in self.both:
+            each.encode_special_tokens = not self.both[1].encode_special_tokens
+        self.both[0].encode_special_tokens = self.both[1].encode_special_tokens
 
     # -- vocabulary and decoding -----------------------------------------------------------------------------------
 
     def vocabulary(self) -> None:
         ids = [self.rng.randrange(self.both[1].get_vocab_size() + 6) for _ in range(5)]
         bad = self.rng.choice(_NO_NUMBERS)
-        self.ask("get_vocab", (), lambda _, each: (each.get_vocab(), each.get_vocab(with_added_tokens=False)))
+        for added in (True, False):
+            self.ask("get_vocab", added, lambda _, each, added=added: each.get_vocab(added))
+            self.ask("get_vocab_size", added, lambda _, each, added=added: each.get_vocab_size(added))
+            self.ask("added", added, lambda _, each, added=added: each.num_special_tokens_to_add(added))
+        texts = [*self.both[1].get_vocab(), "no entry", ""]
+        self.ask("token_to_id", texts, lambda _, each: list(map(each.token_to_id, texts)))
         self.ask("id_to_token", ids, lambda _, each: [each.id_to_token(id_) for id_ in ids])
         self.ask("id_to_token", bad, lambda _, each: each.id_to_token(bad))
         self.ask("get_added_tokens_decoder", (), lambda _, each: each.get_added_tokens_decoder())

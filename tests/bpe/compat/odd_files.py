@@ -1,97 +1,44 @@
-"""Odd tokenizer.json files and texts, drawn by a seed: what no family has, but the format allows.
-
-Models are byte-level or of text, with and without unk_token, byte_fallback, fuse_unk, prefix, suffix and ignore_merges,
-with entries that nothing reaches; added tokens overlap each other and entries; components are of every kind that
-`bpe.compat.huggingface` takes.
-"""
+"""Random tokenizer.json files and texts: models with all options, overlapping added tokens, all components."""
 
 from __future__ import annotations
 
+import base64
 import random
 from typing import Any
+
+from normalizer_texts import build_charsmap
 
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, to_characters
 
 Json = dict[str, Any]
 
 SYMBOLS = [
-    *"abcdeABté\u0301 ▁\n\r\t.,'12-_",
-    *(
-        "  ",
-        "e\u0301",
-        "\ufeff",
-        "ﬁ",
-        "İ",
-        "ß",
-        "가",
-        "\u1100\u1161",
-        "👩\u200d👩\u200d👧",
-        "🏽",
-        "ש",
-        "\x00",
-        "\x1f",
-    ),
-    *(
-        "\x85",
-        "\u2028",
-        "\u3000",
-        "中",
-        "文",
-        "ǅ",
-        "\u0345",
-        "½",
-        "²",
-        "\U0010ffff",
-        "\u00ad",
-        "'s",
-        "<s>",
-        "</s>",
-        "<x>",
-    ),
-    *("x>", " <x>", "Σ", "ς", "\ufb00", "…", "\\"),
+    *"abcdeABté\u0301 ▁\n\r\t.,'12-_\ufeffﬁİß가ש\x00\x1f\x85\u2028\u3000中文ǅ\u0345½²\U0010ffff\u00adΣς\ufb00…\\🏽",
+    *("  ", "e\u0301", "\u1100\u1161", "👩\u200d👩\u200d👧", "'s", "<s>", "</s>", "<x>", "x>", " <x>"),
 ]
-ADDED = [
-    "<x>",
-    "<s>",
-    "</s>",
-    "x>",
-    "a",
-    "ab",
-    "ab ",
-    "  ",
-    " ",
-    "\n",
-    "\n\n",
-    "é",
-    "A",
-    "AB",
-    "1",
-    "▁",
-    "<x><s>",
-    "a b",
-    "ﬁ",
-]
+ADDED = "<x>|<s>|</s>|x>|a|ab|ab |  | |\n|\n\n|é|A|AB|1|▁|<x><s>|a b|ﬁ".split("|")
+_CHARSMAP = {
+    "\ufb01": "fi",
+    "½": "1",
+    "\u0345": "\u0308\u0301",
+    "²": " ",
+    "\x00": "",
+    "e\u0301": "é",
+    "\u00ad": "",
+}
+CHARSMAP = base64.b64encode(build_charsmap(_CHARSMAP)).decode()
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-EXPRESSIONS = [
-    r"\s+",
-    r"\p{N}{1,3}",
-    r"\w+|[^\w\s]+",
-    r" ?\p{L}+",
-    r"\s+(?!\S)|\s+",
-    r"a|b+",
-    r"(?i:'s|'t)",
-    ".",
-]
+EXPRESSIONS = r"""\s+ \p{N}{1,3} \w+|[^\w\s]+ \x20?\p{L}+ \s+(?!\S)|\s+ a|b+ (?i:'s|'t) .""".split()
 
 
 def odd_text(rng: random.Random) -> str:
-    """A text of symbols that are hard to cut, to normalize or to find again, at times of three of them alone."""
+    """Return a text of symbols that are hard to cut, to normalize or to find again."""
     count = rng.choice([0, 1, 2, 3, 5, 10, 30])
     return "".join(rng.choices(SYMBOLS if rng.random() < 0.8 else rng.sample(SYMBOLS, 3), k=count))
 
 
 def odd_file(rng: random.Random) -> Json:
-    """A tokenizer.json."""
+    """Return a tokenizer.json."""
     normalizer = _normalizer(rng, 2) if rng.random() < 0.5 else None
     pre_tokenizer = _pre_tokenizer(rng, 2) if rng.random() < 0.8 else None
     if rng.random() < 0.4 and not _has_byte_level(pre_tokenizer):
@@ -114,7 +61,7 @@ def odd_file(rng: random.Random) -> Json:
 
 
 def odd_model(rng: random.Random, byte_level: bool) -> Json:
-    """A BPE, whose merges make entries."""
+    """Return a BPE model."""
     prefix = suffix = unk_token = None
     byte_fallback = False
     entries: list[str] = []
@@ -129,7 +76,6 @@ def odd_model(rng: random.Random, byte_level: bool) -> Json:
             unk_token = rng.choice(["<unk>", "a"])
             entries.append(unk_token)
         for letter in letters:
-            # In an order that no hash decides.
             entries += [
                 (front or "") + letter + (back or "") for front in (None, prefix) for back in (None, suffix)
             ]
@@ -159,7 +105,7 @@ def odd_model(rng: random.Random, byte_level: bool) -> Json:
 def _merges(
     rng: random.Random, entries: list[str], byte_level: bool, prefix: str, left_out: set[str | None]
 ) -> list[list[str]]:
-    """Merges of entries, half of them of what stands in texts; what they make is appended to the entries."""
+    """Return merges of entries, many of them of adjacent characters in texts, and append their products to entries."""
     merges: list[list[str]] = []
     parts = [text for text in entries if not text.startswith("<0x") and text not in left_out]
     for _ in range(rng.choice([0, 5, 30, 100])):
@@ -196,12 +142,12 @@ def odd_flags(rng: random.Random) -> Json:
 
 
 def odd_added_tokens(rng: random.Random, count: int) -> list[Json]:
-    """content and flags of so many at most, each content once."""
+    """Return content and flags of added tokens."""
     return [{"content": text, **odd_flags(rng)} for text in rng.sample(ADDED, count)]
 
 
 def odd_component(rng: random.Random, kind: str) -> Json:
-    """A normalizer, pre_tokenizer, post_processor or decoder, as tokenizer.json has them."""
+    """Return a component in tokenizer.json's form."""
     match kind:
         case "normalizer":
             return _normalizer(rng, 2)
@@ -223,10 +169,10 @@ def _added_tokens(rng: random.Random, vocab: dict[str, int]) -> list[Json]:
 
 
 def _normalizer(rng: random.Random, depth: int) -> Json:
-    kinds = (
-        "NFC NFD NFKC NFKD Lowercase Strip StripAccents Replace Prepend Nmt BertNormalizer Sequence".split()
-    )
-    match kind := rng.choice(kinds):
+    kinds = "NFC NFD NFKC NFKD Lowercase Strip StripAccents Replace Prepend Nmt BertNormalizer Precompiled Sequence"
+    match kind := rng.choice(kinds.split()):
+        case "Precompiled":
+            return {"type": kind, "precompiled_charsmap": CHARSMAP}
         case "Strip":
             return {"type": kind, "strip_left": rng.random() < 0.5, "strip_right": rng.random() < 0.5}
         case "Replace":
