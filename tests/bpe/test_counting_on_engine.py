@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
-import json
 import multiprocessing
 import os
 import random
@@ -23,7 +21,7 @@ from uuid import uuid4
 import pytest
 from input_kinds import KINDS, write_kind
 from servers import BUCKET, moto_server, s3_options
-from test_record_inputs import documents_of
+from test_counted_documents import Notes, documents_of
 
 from bpe import count_files, count_pretokens
 from bpe.__main__ import main
@@ -31,7 +29,6 @@ from bpe.errors import BadArgument, InvalidText
 from tokenmill.engines.engine import attempt, pickled
 from tokenmill.engines.errors import EngineFailure
 from tokenmill.engines.inline_engine import InlineEngine
-from tokenmill.inputs.documents import Buffers
 from tokenmill.inputs.errors import BadInput
 from tokenmill.stores import StoreError, open_store
 
@@ -102,71 +99,16 @@ def test_random_texts(seed: int, tmp_path: Path) -> None:
         assert output.read_bytes() == expected, chunk_bytes
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8])
-def test_threads(workers: int, corpus: Path, tmp_path: Path) -> None:
-    expected = on_one_machine([corpus], tmp_path / "one", [END])
-    with ThreadPoolExecutor(workers) as pool:
-        count_files([corpus], tmp_path / "out", [END], executor=pool, workers=workers, text_chunk_bytes=700)
-    assert (tmp_path / "out").read_bytes() == expected
-
-
-@pytest.mark.parametrize("name", ["in.txt.gz", "in.jsonl.gz"])
-@pytest.mark.parametrize("tokens", [[], [END], ["aa"]])
-@pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W+"])
-def test_one_compressed_file(
-    name: str, tokens: list[str], pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The file is one task, which counts block by block."""
-    monkeypatch.setattr("bpe.pretoken_counts.counting.THREAD_BLOCK_BYTES", 3000)
-    monkeypatch.setattr("bpe.pretoken_counts.counting.PYTHON_BLOCK_BYTES", 3000)
-    monkeypatch.setattr("bpe.pretoken_counts.reading.Buffers", lambda: Buffers(3000))
-    rng = random.Random(5)
-    documents = [
-        " ".join(f"{rng.random():.3f}" for _ in range(rng.choice([0, 3, 90, 2000]))) for _ in range(12)
-    ]
-    documents += ["aaa b" * 3, f"a {END} b"]
-    separator = END if name == "in.txt.gz" else "\n"
-    texts = documents if name == "in.txt.gz" else [json.dumps({"text": text}) for text in [*documents, 5]]
-    (tmp_path / name).write_bytes(gzip.compress(separator.join(texts).encode()))
-    more: dict[str, Any] = {"pattern": pattern, "on_error": "skip", "progress": Notes()}
-    expected = on_one_machine([tmp_path / name], tmp_path / "one", tokens, **more)
-    expected_notes = more["progress"].notes
-    with ThreadPoolExecutor(4) as pool:
-        more |= {"executor": pool, "workers": 4, "progress": Notes()}
-        count_files([tmp_path / name], tmp_path / "out", tokens, **more)
-    assert (tmp_path / "out").read_bytes() == expected
-    assert more["progress"].notes == expected_notes
-
-
-class Notes:
-    """Record the progress reports."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None: ...
-
-    def update(self, done: int) -> None: ...
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
-class KillsAWorker:
+class KillsAWorker(Notes):
     """Kill a worker once something is counted."""
 
-    def __init__(self) -> None:
-        self.killed = False
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None: ...
+    killed = False
 
     def update(self, done: int) -> None:
         children = multiprocessing.active_children()
         if not self.killed and done and children:
             os.kill(children[0].pid or 0, signal.SIGKILL)
             self.killed = True
-
-    def note(self, text: str) -> None: ...
 
 
 def test_processes_and_one_that_is_killed(corpus: Path, tmp_path: Path) -> None:
