@@ -217,12 +217,14 @@ def _parse(data: bytes, place: Place) -> Manifest:
     try:
         splits = {name: _split_record(name, value["splits"][name]) for name in SPLITS}
         tokenizer = value["tokenizer"]
+        if tokenizer is not None:
+            _typed(_typed(tokenizer, dict, "tokenizer").get("path"), str, "tokenizer.path")
         return Manifest(
             splits,
             _list_record(value["files"]),
             _list_record(value["sources"]),
             _typed(value["layout"], dict, "layout"),
-            None if tokenizer is None else _typed(tokenizer, dict, "tokenizer"),
+            tokenizer,
             _typed(value["options"], dict, "options"),
             _typed(value["versions"], dict, "versions"),
         )

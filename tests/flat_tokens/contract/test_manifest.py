@@ -86,6 +86,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "tokens": (lambda m: m["splits"]["train"].update(token_count=2**63), r"train\.token_count "),
     "counts": (lambda m: m["splits"]["train"].update(seq_count=2), "seq_count "),
     "tokenizer": (lambda m: m["tokenizer"].update(path="/etc/passwd"), "tokenizer"),
+    "tokenizer path": (lambda m: m["tokenizer"].update(path={}), r"tokenizer\.path "),
     "terminal": (lambda m: m["files"][0].update(path="\x1b[2J/.."), r"\\x1b\[2J"),
     "options": (lambda m: m.update(options=[]), "options "),
 }
