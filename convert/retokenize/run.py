@@ -39,7 +39,6 @@ from tokenmill.stores import is_url
 
 BATCH_TOKENS = 1 << 20
 MAX_BATCH_DOCUMENTS = 1 << 16
-MAX_TASKS = 4096  # workers beyond this number would be of no use
 _ADVICE = "Encode the original text instead."
 
 
@@ -177,12 +176,10 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
 
         writer.tokenizer = {**(writer.tokenizer or {}), **source}
         writer.sources = [{"path": name, "kind": "dataset", "tokenizer": dataset.tokenizer_record}]
-        writer.options = new_ends.added.recorded() | new_ends.recorded()
-        if has_template:
-            writer.options["template"] = True
-        batches = (batch for split in SPLITS for batch in batches_of(dataset[split], split))
-        task_count = sum(1 for _ in islice(batches, MAX_TASKS))
-        key = hand_out(pool.engine, max(1, task_count), job, put, options.storage)
+        template = {"template": True} if has_template else {}
+        writer.options = {**new_ends.added.recorded(), **new_ends.recorded(), **template}
+        documents = sum(dataset[split].seq_count for split in SPLITS)  # more workers would have no work
+        key = hand_out(pool.engine, max(1, documents), job, put, options.storage)
         for split in SPLITS:
             for ids, ends in _in_order(batches_of(dataset[split], split), pool, key):
                 writer.add_many(split, ids, ends)
