@@ -34,7 +34,7 @@ class Automaton:
         pages: NDArray[np.uint8],
         back: tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint16], int] | None = None,
     ) -> None:
-        """Build from the fields of Tables. Raise ValueError for a size or an index out of range."""
+        """Build from the fields of Tables, which are not checked."""
     @property
     def drops(self) -> bool:
         """Whether any piece is dropped."""

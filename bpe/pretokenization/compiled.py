@@ -12,13 +12,11 @@ from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 from bpe.normalizers import ByteLevel
 from bpe.pretokenization.automaton import NO_ACTIONS, Automaton, Start, automaton_of
 from bpe.pretokenization.components import Component
-from bpe.pretokenization.script_runs import script_runs
 from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
 from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.tables import Tables, tables_of
 from bpe.pretokenization.transitions import NotBoundedError, Transitions
-from bpe.pretokenization.two_way import two_way_of
-from bpe.pretokenization.two_way_tables import two_way_tables_of
+from bpe.pretokenization.two_way import script_runs, two_way_of, two_way_tables_of
 
 
 @dataclass(frozen=True)

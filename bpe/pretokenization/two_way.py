@@ -13,10 +13,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.transitions import Transitions, Walks, explored
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.tables import ROW, Back, Border, Tables, alike, pages_of
+from bpe.pretokenization.transitions import NotBoundedError, Transitions, Walks, explored
+from bpe.pretokenization.unicode_tables import scripts
 
 MAX_STATES: Final = 256
+_NOT_SETTLED = 0xFFFF
+_STARTS = 0x4000
+_DROPS = 0x8000
 
 _State = tuple[tuple[Walks, int, int], ...]  # states of the stages, label, mask of right contexts
 
@@ -87,3 +96,106 @@ def _step(transitions: Transitions, state: _State, character: int) -> tuple[_Sta
 @lru_cache(maxsize=4096)  # most sets repeat
 def _members(rights: int) -> list[int]:
     return [number for number in range(rights.bit_length()) if rights >> number & 1]
+
+
+def script_runs() -> TwoWay:
+    """Return the bimachine of UnicodeScripts: a piece starts where the script changes.
+
+    Characters without a script belong to the piece before them, and are dropped at the start of a text. No boundary
+    depends on the text to its right, but states with actions would exceed the limit of 256.
+
+    States: 0 at the start, 1 in dropped text, 2 + n in script n. The last class has no script.
+    """
+    known = scripts()
+    none = len(known)
+    classes = Classes((*known, ~CodePoints.union(known)))
+    states = range(none + 2)
+    return TwoWay(
+        classes,
+        [[2 + script for script in range(none)] + [max(state, 1)] for state in states],
+        [
+            [{0: Before(0, state != 2 + script, False)} for script in range(none)]
+            + [{0: Before(0, state == 0, state == 0)}]
+            for state in states
+        ],
+        [0 for _ in states],
+        [{0: 0} for _ in states],
+        0,
+        1,
+    )
+
+
+def two_way_tables_of(automaton: TwoWay) -> Tables:
+    """Return the tables. Raise NotBoundedError if states or classes do not fit into bytes."""
+    states = len(automaton.then)
+    members = alike(
+        [
+            [(following, tuple(sorted(befores.items()))) for following, befores in zip(*row, strict=True)]
+            for row in zip(automaton.then, automaton.back, strict=True)
+        ]
+    )
+    if states > ROW or len(members) >= ROW:
+        raise NotBoundedError(f"{states} states and {len(members)} classes, more than {ROW}")
+    first = [each[0] for each in members]
+    classes = automaton.classes.joined(members)
+    then = np.zeros((len(members) + 1, ROW), np.uint8)
+    then[:-1, :states] = np.array(automaton.then)[:, first].T
+    then[-1, :states] = np.arange(states)
+    settled = np.full(ROW, _NOT_SETTLED, np.uint16)
+    for state, right in enumerate(automaton.settled):
+        if right is not None:
+            settled[state] = right
+    rows: dict[bytes, int] = {}
+    row_of = np.zeros((len(members) + 1, ROW), np.uint32)
+    for number, class_ in enumerate(first):
+        for state in range(states):
+            row = _row(automaton.back[state][class_], automaton)
+            row_of[number, state] = rows.setdefault(row.tobytes(), len(rows))
+    page_of, pages = pages_of(classes)
+    return Tables(
+        then,
+        (0, 0, 0, states),
+        0,
+        (),
+        ((),) * states,
+        (None,) * states,
+        np.where(_cuts(automaton, first), Border.CUT, Border.DEPENDS).astype(np.uint8),
+        page_of,
+        pages,
+        Back(
+            np.frombuffer(b"".join(rows), np.uint16).reshape(len(rows), automaton.rights),
+            row_of,
+            settled,
+            automaton.end,
+        ),
+    )
+
+
+def _row(befores: dict[int, Before], automaton: TwoWay) -> NDArray[np.uint16]:
+    row = np.full(automaton.rights, automaton.end, np.uint16)  # any value works for unreachable contexts
+    for right, before in befores.items():
+        row[right] = before.right | _STARTS * before.starts | _DROPS * before.drops
+    return row
+
+
+def _cuts(automaton: TwoWay, classes: list[int]) -> NDArray[np.bool_]:
+    """Return whether a text can be cut between characters of two classes in any context.
+
+    From every state, the second character must start a piece and lead to the same state as at the start of a text, and
+    every continuation must agree with the end of the text on all earlier boundaries.
+    """
+    cuts = np.zeros((len(classes), len(classes)), np.bool_)
+    for left, left_class in enumerate(classes):
+        behind = {row[left_class] for row in automaton.then}
+        for right, right_class in enumerate(classes):
+            cuts[left, right] = all(
+                automaton.then[state][right_class] == automaton.then[0][right_class]
+                and all(
+                    before.starts
+                    and not before.drops
+                    and automaton.labels[state][before.right] == automaton.labels[state][automaton.end]
+                    for before in automaton.back[state][right_class].values()
+                )
+                for state in behind
+            ) and not any(before.drops for before in automaton.back[0][right_class].values())
+    return cuts

@@ -26,14 +26,10 @@ using Due = std::pair<std::vector<Start>, std::vector<std::pair<unsigned, Start>
 
 Automaton::Start start_of(const Start &start) {
   const auto [age, reg, drops] = start;
-  if (age > 8 || reg >= Automaton::most_registers)
-    throw std::invalid_argument("tables of a pre-tokenizer: a start within reach");
   return {static_cast<uint8_t>(age), static_cast<uint8_t>(reg), drops};
 }
 
 Automaton::Actions actions_of(const Due &due) {
-  if (due.first.size() > Automaton::Actions::most || due.second.size() > Automaton::Actions::most)
-    throw std::invalid_argument("tables of a pre-tokenizer: too many actions at once");
   Automaton::Actions actions{};
   for (const Start &start : due.first)
     actions.starts[actions.start_count++] = start_of(start);
@@ -44,17 +40,12 @@ Automaton::Actions actions_of(const Due &due) {
 
 TwoWay two_way_of(const Back &back) {
   const auto &[rows, row_of, settled, end] = back;
-  if (rows.shape(1) == 0 || rows.shape(1) > TwoWay::right || end >= rows.shape(1))
-    throw std::invalid_argument("tables of a pre-tokenizer: right contexts that there are");
   TwoWay made;
   made.rights = rows.shape(1);
   made.end = static_cast<uint16_t>(end);
   made.settled.assign(settled.data(), settled.data() + settled.size());
-  for (size_t place = 0; place < row_of.size(); ++place) {
-    if (row_of.data()[place] >= rows.shape(0))
-      throw std::invalid_argument("tables of a pre-tokenizer: rows that there are");
+  for (size_t place = 0; place < row_of.size(); ++place)
     made.row_of.push_back(static_cast<uint32_t>(row_of.data()[place] * made.rights));
-  }
   made.before.assign(rows.data(), rows.data() + rows.size());
   return made;
 }
@@ -66,8 +57,6 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
                                         Bytes borders, Pages page_of, Bytes pages,
                                         const std::optional<Back> &back) {
   auto made = std::make_shared<Automaton>();
-  if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
-    throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
   made->then.assign(then.data(), then.data() + then.size());
   made->initial = static_cast<uint8_t>(initial);
   made->before_end = group_ends.at(0);

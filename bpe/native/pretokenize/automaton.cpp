@@ -1,53 +1,11 @@
 #include "pretokenize/automaton.hpp"
 
 #include <bit>
-#include <stdexcept>
-#include <string>
 
 namespace bpe {
 
-namespace {
-
-void require(bool holds, const char *rule) {
-  if (!holds)
-    throw std::invalid_argument(std::string("tables of a pre-tokenizer: ") + rule);
-}
-
-} // namespace
-
 void Automaton::complete(size_t class_count) {
-  require(class_count > 1 && class_count < row && then.size() == class_count * row, "a row for each class");
-  require(before_end <= both_end && both_end <= here_end && here_end <= silent_end &&
-              silent_end + actions.size() <= row,
-          "states in groups");
-  const size_t states = silent_end + actions.size();
-  require(initial < states && at_end.size() == states && oldest_pending.size() == states,
-          "what is due by state");
-  for (size_t place = 0; place < then.size(); ++place)
-    require(place % row >= states || then[place] < states, "states that there are");
   steps.class_count = class_count;
-  const auto is_quiet = [&](uint8_t state) { return state >= here_end && state < silent_end; };
-  for (size_t state = 0; state < states; ++state)
-    require(is_quiet(quiet(static_cast<uint8_t>(state))), "nothing due behind a byte within a character");
-  require(is_quiet(initial), "nothing due before a text");
-  require(classes.page_of.size() <= CharacterClasses::page_count, "pages of code points");
-  for (const uint16_t page : classes.page_of)
-    require(page < classes.pages.size(), "pages that there are");
-  for (const CharacterClasses::Page &page : classes.pages)
-    for (const uint8_t each : page)
-      require(each < class_count, "classes that there are");
-  if (two_way.rights != 0) {
-    const auto is_right = [&](unsigned number) { return number < two_way.rights; };
-    require(two_way.rights <= TwoWay::right && is_right(two_way.end), "right contexts that there are");
-    require(two_way.settled.size() == row && two_way.row_of.size() == then.size(),
-            "what is to the left by state");
-    for (const uint16_t each : two_way.settled)
-      require(each == TwoWay::not_settled || is_right(each), "settled by a right context that there is");
-    for (const uint32_t each : two_way.row_of)
-      require(each + two_way.rights <= two_way.before.size(), "rows that there are");
-    for (const uint16_t each : two_way.before)
-      require(is_right(each & TwoWay::right), "right contexts that there are");
-  }
   classes.page_of.resize(CharacterClasses::page_count);
 
   const uint8_t within = static_cast<uint8_t>(class_count - 1);

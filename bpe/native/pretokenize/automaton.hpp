@@ -115,8 +115,8 @@ struct Automaton {
   TwoWay two_way;
   std::shared_ptr<const LaterPhases> later; // further changes to the pieces; null: none
 
-  // Check the tables, so that no index leads outside of them, and compute classes.of_byte and `steps`. The
-  // last of `class_count` classes is for bytes within characters. Throws std::invalid_argument.
+  // Compute classes.of_byte and `steps` from the other tables. The last of `class_count` classes is for bytes
+  // within characters.
   void complete(size_t class_count);
 
   // Return whether a single pass from left to right finds the final pieces of a text.
