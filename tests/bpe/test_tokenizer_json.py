@@ -27,7 +27,6 @@ LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-BEHAVIORS = ["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 
 
 def split(expression: str, behavior: str = "Isolated", invert: bool = False, kind: str = "Regex") -> Any:
@@ -67,7 +66,7 @@ def template(*single: dict[str, Any]) -> dict[str, Any]:
 TEXT, BEGIN = piece("Sequence", "A"), piece("SpecialToken", "<s>")
 ROBERTA = {"sep": ["<t>", 557], "cls": ["<s>", 556], "trim_offsets": True, "add_prefix_space": False}
 ROBERTA = {"type": "RobertaProcessing", **ROBERTA}
-# Pre-tokenizer -> its pattern here, if it has a name.
+# Pre-tokenizer -> its pattern here, if it has a name. test_components.py compares the pretokens of any components.
 PRE_TOKENIZERS: list[tuple[Any, str | None]] = [
     (CUTS, "gpt2"),
     ({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}, "gpt2"),
@@ -77,22 +76,7 @@ PRE_TOKENIZERS: list[tuple[Any, str | None]] = [
     (sequence(split(LLAMA3.replace("{1,3}", "")), SPELLS), "qwen2"),
     (sequence(split(r"\p{N}"), CUTS), r"\p{N} then gpt2"),
     (sequence(split("a.b", kind="String"), SPELLS), None),
-    (sequence(split(r"\p{N}{1,3}"), split("[一-龥]+"), split(r" ?[\p{P}\p{S}]+[\r\n]*|\s+"), SPELLS), None),
-    (sequence(split(r"[A-Za-z]+|\p{N}{2}"), SPELLS), None),
-    (sequence(split(r"a\b"), SPELLS), None),
-    (sequence(split(r"a$|b"), SPELLS), None),
-    *((sequence(split("a+", each, invert), SPELLS), None) for each in BEHAVIORS for invert in (True, False)),
-    *((sequence({"type": "Punctuation", "behavior": each}, SPELLS), None) for each in BEHAVIORS),
-    # Falcon: components after ByteLevel
-    (
-        sequence(
-            {"type": "Punctuation"},
-            CUTS,
-            {"type": "Digits", "individual_digits": False},
-            split("[0-9][0-9][0-9]"),
-        ),
-        None,
-    ),
+    (sequence(split("a+", "MergedWithNext", True), SPELLS), None),
     *(
         (sequence(json.loads(each.__getstate__()), CUTS), None)  # with their defaults and spelling
         for each in (
@@ -108,7 +92,6 @@ PRE_TOKENIZERS: list[tuple[Any, str | None]] = [
             pre_tokenizers.Split("a", "isolated"),
         )
     ),
-    (sequence({"type": "Digits", "individual_digits": True}, SPELLS), None),
     (
         sequence({"type": "Metaspace", "replacement": "_", "add_prefix_space": True, "str_rep": "_"}, CUTS),
         None,
