@@ -45,7 +45,7 @@ huggingface_hub.file_download.http_get = full
 
 
 class Hub(Handler):
-    """The answers of the Hub to downloads: commit and tag of a file, a redirect for large files, error codes.
+    """The answers of the Hub to downloads: commit and tag of a file, error codes.
 
     repositories: name -> file -> bytes. failing: the status of every answer. cut: files break off in the middle.
     """
@@ -62,8 +62,6 @@ class Hub(Handler):
         first, *parts = path.strip("/").split("/")
         if self.failing is not None or parts[:1] == ["agent-harnesses"]:
             return self.answer(self.failing or 404)
-        if first == "cdn":
-            return self.file(self.repositories["/".join(parts[:2])]["/".join(parts[2:])])
         is_api = first == "api"
         parts = parts[1:] if is_api else [first, *parts]
         repository, revision = "/".join(parts[:2]), parts[3] if len(parts) > 3 else "main"
@@ -86,12 +84,7 @@ class Hub(Handler):
         name, headers = "/".join(parts[4:]), {"x-repo-commit": COMMIT}
         if name not in files:
             return self.answer(404, **{"x-error-code": "EntryNotFound"}, **headers)
-        data = files[name]
-        if len(data) < 1000:
-            return self.file(data, **headers)
-        headers |= {"x-linked-etag": f'"{hashlib.sha256(data).hexdigest()}"', "x-linked-size": str(len(data))}
-        other = self.url.replace("127.0.0.1", "localhost")
-        return self.answer(302, location=f"{other}/cdn/{repository}/{name}", **headers)
+        return self.file(files[name], **headers)
 
     def file(self, data: bytes, **headers: str) -> None:
         headers["etag"] = f'"{hashlib.sha1(data).hexdigest()}"'
