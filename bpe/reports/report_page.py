@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bpe.reports.report_text import curve_rows, unused_entries_text
 from tokenmill.html.chart import Point, curve
 from tokenmill.html.components import bar, entry_html, escaped, folded, section, table
 from tokenmill.html.numbers import many, percent
@@ -89,7 +90,7 @@ def _measured(report: dict[str, Any]) -> list[str]:
         "vocabulary size, including special tokens",
         "bytes per token",
     )
-    rows = [[f"{p['vocab_size']:,}", f"{p['bytes_per_token']:.3f}", f"{p['tokens']:,}"] for p in points]
+    rows = [list(map(str, row)) for row in curve_rows(report)]
     numbers = folded("The numbers", table(["entries", "bytes per token", "tokens"], rows))
     return [
         section("The text", table(["", ""], facts), note),
@@ -168,11 +169,7 @@ def _never_produced(report: dict[str, Any], entries: Mapping[int, bytes]) -> str
 
 def _unused(report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
     unused = report["unused"]
-    note = (
-        f"{unused['count']:,} entries. {unused['bytes_never_in_utf8']} are bytes that never occur in UTF-8, "
-        f"{unused['other_single_bytes']} are other bytes, and {unused['cut_by_the_pattern']} are split by the "
-        "pattern. The table lists the longest ones."
-    )
+    note = f"{unused['count']:,} entries. {unused_entries_text(unused)}. The table lists the longest ones."
     return section("Entries that do not occur in this text", _entry_table(unused["listed"], entries), note)
 
 
