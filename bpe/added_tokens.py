@@ -38,20 +38,8 @@ class AddedToken:
     single_word: bool = False
     normalized: bool = False
 
-    @property
-    def is_bare(self) -> bool:
-        """Whether a match does not depend on the surrounding text."""
-        return not (self.lstrip or self.rstrip or self.single_word)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a match depends on its bytes alone, in the text before normalization."""
-        return self.is_bare and not self.normalized
-
 
 AllowedSpecial = Literal["all"] | Collection[str]
-
-NO_TOKENS = _core.AddedTokens([])
 
 
 def allowed_texts(allowed_special: AllowedSpecial, special_tokens: Mapping[str, int]) -> frozenset[str]:

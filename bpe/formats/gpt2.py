@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bpe.errors import BadTokenizer, EnvironmentFailure, shown
 from bpe.formats.byte_alphabet import to_bytes, to_characters
@@ -53,24 +53,14 @@ def read_merges(data: bytes) -> list[tuple[bytes, bytes]]:
         line = line.removesuffix("\r")
         if not line or (index == 0 and line.startswith("#version")):
             continue
-        merges.append(merge_of_line(line, f"line {index + 1}"))
+        where, parts = f"line {index + 1}", line.split(" ")
+        if len(parts) != 2 or not all(parts):
+            raise must_be(where, "two entries separated by one space", line)
+        left, right = map(to_bytes, parts)
+        if left is None or right is None:
+            raise outside_alphabet(where, parts[0] if left is None else parts[1])
+        merges.append((left, right))
     return merges
-
-
-def merge_of_line(line: str, where: str) -> tuple[bytes, bytes]:
-    """Read a line: "Ġ t" -> (b" ", b"t"). The error begins with `where`."""
-    parts = line.split(" ")
-    if len(parts) != 2 or not all(parts):
-        raise must_be(where, "two entries separated by one space", line)
-    return entry_of(parts[0], where), entry_of(parts[1], where)
-
-
-def entry_of(characters: str, where: str) -> bytes:
-    """Return the bytes of an entry in the byte alphabet. The error begins with `where`."""
-    entry = to_bytes(characters)
-    if entry is None:
-        raise outside_alphabet(where, characters)
-    return entry
 
 
 def outside_alphabet(where: str, characters: str) -> BadTokenizer:
@@ -134,17 +124,6 @@ def special_keys(tokenizer: Tokenizer) -> list[tuple[int, str]]:
     return keys
 
 
-def vocab_of(tokenizer: Tokenizer) -> dict[str, int]:
-    """Return vocab.json: ID by entry in the byte alphabet, or by text for special tokens; by ascending ID."""
-    special = dict(special_keys(tokenizer)) | dict(tokenizer.parts.vocabulary.decoded_only)
-    return {special.get(id_, to_characters(entry)): id_ for id_, entry in tokenizer.vocab.items()}
-
-
-def merge_lines(tokenizer: Tokenizer) -> list[str]:
-    """Return the merges as "left right" in the byte alphabet."""
-    return [f"{to_characters(left)} {to_characters(right)}" for left, right in tokenizer.merges]
-
-
 def export(tokenizer: Tokenizer, folder: Path) -> None:
     """Write vocab.json and merges.txt. Raise UnsupportedTokenizer if they cannot express the tokenizer."""
     rules = tokenizer.text_rules
@@ -158,10 +137,12 @@ def export(tokenizer: Tokenizer, folder: Path) -> None:
             raise not_storable(
                 f"entry {unreached} ({shown(tokenizer.vocab[unreached])}), which merges do not produce", _FORM
             )
-    vocab: dict[str, Any] = vocab_of(tokenizer)
+    special = dict(special_keys(tokenizer)) | dict(tokenizer.parts.vocabulary.decoded_only)
+    vocab = {special.get(id_, to_characters(entry)): id_ for id_, entry in tokenizer.vocab.items()}
+    merges = [f"{to_characters(left)} {to_characters(right)}" for left, right in tokenizer.merges]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentFailure(f"{folder}: cannot create the folder ({error.strerror})") from None
-    write_file(folder / "merges.txt", "\n".join([_HEADER, *merge_lines(tokenizer), ""]).encode())
+    write_file(folder / "merges.txt", "\n".join([_HEADER, *merges, ""]).encode())
     write_file(folder / "vocab.json", json.dumps(vocab, ensure_ascii=False).encode())
