@@ -158,7 +158,7 @@ class RowBuffer:
         for member in np.unique(draws.members).tolist():
             here = np.flatnonzero(draws.members == member)
             reader = self._readers[member]
-            reader.read(reader.request(rows[here]), table, here, "front")
+            reader.read(reader.request(rows[here]), table, here)
         return table.batch(np.append(np.arange(count), np.full(len(self._padding), count)), self._cut)
 
     # -- planning

@@ -80,8 +80,7 @@ class StepBatches(ABC):
         """The batch of a step, step >= 0.
 
         Cost: consecutive steps, and from the third call on steps at equal distances, read each zarr chunk once. Any
-        other step reads only the zarr chunks of its rows. If only the front of a compressed zarr chunk is needed, its
-        checksum is compared when the zarr chunk is read next; `verify` compares all checksums.
+        other step reads only the zarr chunks of its rows.
         """
         step = integer("step", step, 0)
         self._check_steps(step + 1)

@@ -49,7 +49,7 @@ class IndexedRows:
             return cut.batch(encoded, np.array([first]))
         slots = np.arange(len(rows))
         table = self._reader.new_table(max(1, len(rows)))
-        self._reader.read(self._reader.request(rows), table, slots, "cached")
+        self._reader.read(self._reader.request(rows), table, slots, is_cached=True)
         return table.batch(slots, cut)
 
     def _position(self, index: Any) -> int:

@@ -11,7 +11,7 @@ that possible (Elements.last_of_chunk). Last tokens of zarr chunks are remembere
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,6 @@ from flat_tokens.storage.pieces import entered
 
 MAX_LAST_TOKENS = 2**18  # limit for the last tokens that are remembered, 100 bytes each
 COPIED_TOKENS = 2**15  # at a time, so that numpy's intermediate copy stays in the cache
-
-How = Literal["whole", "front", "cached"]
 
 
 class TokenRanges(NamedTuple):
@@ -158,11 +156,11 @@ class RowReader:
             context = entered(contexts)
         return Request(len(rows), ranges, begins, context)
 
-    def read(self, request: Request, table: RowTable, slots: Int64, how: How = "whole") -> None:
+    def read(self, request: Request, table: RowTable, slots: Int64, is_cached: bool = False) -> None:
         """Put row i of the request into slot slots[i] of a table.
 
-        how: "whole" decodes each zarr chunk once. "front" decodes it only as far as needed, for rows that are read
-            alone. "cached" goes through the cache of decoded zarr chunks, for callers that may need its neighbours.
+        is_cached: go through the cache of decoded zarr chunks, for callers that may need its neighbours. Otherwise each
+            zarr chunk is decoded once, as far as needed.
         """
         ranges = request.ranges
         rows = slots[ranges.places]
@@ -175,11 +173,11 @@ class RowReader:
             chunks = request.begins // self._tokens.chunk_elements
             pieces = _Pieces(chunks, request.begins, ranges.stops, rows, columns)
             pieces = pieces.select(np.argsort(request.begins, kind="stable"))
-            if how == "cached":
+            if is_cached:
                 self._put_ranges(pieces, table.tokens)
             else:
                 with self._tokens.expecting(pieces.starts, pieces.stops):
-                    self._put_chunks(pieces, table.tokens, how == "front")
+                    self._put_chunks(pieces, table.tokens)
             if self.source.is_pack:
                 self._mark_starts(ranges, rows, table.tokens)
             if table.trained is not None:
@@ -191,7 +189,7 @@ class RowReader:
         for row, column, values in zip(rows, columns, found, strict=True):
             table[row, column : column + len(values)] = values
 
-    def _put_chunks(self, ranges: _Pieces, table: Uint32, is_front: bool) -> None:
+    def _put_chunks(self, ranges: _Pieces, table: Uint32) -> None:
         tokens, chunk, width = self._tokens, self._tokens.chunk_elements, table.shape[1]
         # Whole rows inside a zarr chunk are copied together, all other pieces one by one.
         is_whole = (ranges.stops - ranges.starts == width) & (ranges.stops <= (ranges.chunks + 1) * chunk)
@@ -207,7 +205,7 @@ class RowReader:
             end = max(
                 [stop for _, stop, _, _ in here] + whole.stops[last - 1 : last].tolist() * (first < last)
             )
-            values = tokens.load_chunk(index, scratch, end - base, is_checked=False, is_brief=is_front)
+            values = tokens.load_chunk(index, scratch, end - base, is_checked=False)
             tokens.check(values[: end - base], base)
             if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
                 self._last_tokens[index] = int(values[-1])

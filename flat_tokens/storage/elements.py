@@ -38,8 +38,7 @@ from flat_tokens.storage.zarr_metadata import ReadMetadata, StoredArray
 
 CACHE_BYTES = 2**23  # decoded Zarr chunks per array
 MAX_VIEWS = 2**16  # mapped Zarr chunks per array, 200 bytes each
-_PAGE_CHUNKS = 4096  # Zarr chunks per page of `_states`
-_UNREAD, _BRIEF, _COMPARED = 0, 1, 2  # states: whether the checksum of a Zarr chunk was compared
+_PAGE_CHUNKS = 4096  # Zarr chunks per page of `_is_compared`
 _NO_NEEDS: Mapping[int, int] = MappingProxyType({})
 _NOTHING = nullcontext()
 
@@ -152,14 +151,12 @@ class Elements:
         scratch: Values | None,
         stop: int | None = None,
         is_checked: bool = True,
-        is_brief: bool = False,
     ) -> Values:
         """The elements of chunk `index`, without the cache, for callers that read each chunk once.
 
         scratch: memory of chunk_elements for the result; None for new memory. The result must not be written.
         stop: number of elements that are needed; the result may end there or later.
-        is_checked: False for callers that compare the elements with `largest` themselves.
-        is_brief: do not decode more than needed only for the sake of a checksum."""
+        is_checked: False for callers that compare the elements with `largest` themselves."""
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         values = np.empty(count, dtype=self.dtype) if scratch is None else scratch[:count]
@@ -234,7 +231,8 @@ class StoredElements(Elements):
         self._cache: OrderedDict[int, tuple[Values, int]] = OrderedDict()  # values, and how many are decoded
         self._spare: list[Values] = []
         self._last_index = -2
-        self._states = defaultdict[int, bytearray](partial(bytearray, _PAGE_CHUNKS))
+        # Whether the checksum of a Zarr chunk was compared.
+        self._is_compared = defaultdict[int, bytearray](partial(bytearray, _PAGE_CHUNKS))
         # Mapped Zarr chunks of shards, after their checksums were compared.
         self._views: dict[int, Values] = {}
         self._stream: MappedStream | None = None
@@ -316,7 +314,7 @@ class StoredElements(Elements):
         count = (
             len(memory) if follows or kept is not None else min(max(stop, needed.get(index, 0)), len(memory))
         )
-        filled = self._decode(index, memory, count, is_brief=False)
+        filled = self._decode(index, memory, count)
         if self._opened is not None and self._opened.is_reading:
             self._opened.check()  # before others see it in the cache
         out[:] = memory[offset:stop]
@@ -334,7 +332,6 @@ class StoredElements(Elements):
         scratch: Values | None,
         stop: int | None = None,
         is_checked: bool = True,
-        is_brief: bool = False,
     ) -> Values:
         """See Elements. Elements of a mapped array are not checked."""
         first = index * self.chunk_elements
@@ -345,25 +342,25 @@ class StoredElements(Elements):
         values = self._view(first, first + count)
         if values is None:
             memory = np.empty(self.chunk_elements, dtype=self.dtype) if scratch is None else scratch
-            filled = self._decode(index, memory, self.chunk_elements if stop is None else stop, is_brief)
+            filled = self._decode(index, memory, self.chunk_elements if stop is None else stop)
             values = memory[: min(count, filled)]
         if is_checked:
             self.check(values, first)
         return values
 
-    def _decode(self, index: int, out: Values, count: int, is_brief: bool) -> int:
+    def _decode(self, index: int, out: Values, count: int) -> int:
         """Decode a whole Zarr chunk, or at least its first `count` elements. Return how many were decoded.
 
-        The first decoding is whole and compares checksums, later ones skip zstd checksums. is_brief: postpone
-        this to the second decoding."""
+        The first decoding is whole and compares checksums, later ones skip zstd checksums."""
         page, place = divmod(index, _PAGE_CHUNKS)
-        state = self._states[page][place]
-        is_front = (state == _COMPARED or (is_brief and state == _UNREAD)) and count < len(out)
+        is_compared = bool(self._is_compared[page][place])
+        is_front = is_compared and count < len(out)
         buffer = ReadBuffer.take()
         try:
             payload, path = self._payloads.read(index, buffer)
-            compare = state != _COMPARED
-            filled = decode_chunk(self.stored, payload, out, path, count if is_front else None, compare)
+            filled = decode_chunk(
+                self.stored, payload, out, path, count if is_front else None, not is_compared
+            )
         except AbsentFileError:
             if not self._missing_is_zero:
                 raise
@@ -371,8 +368,7 @@ class StoredElements(Elements):
             return len(out)
         finally:
             buffer.give()
-        if state != _COMPARED:
-            self._states[page][place] = _BRIEF if is_front else _COMPARED
+        self._is_compared[page][place] = 1
         if self._is_viewed and not is_front:
             self._add_view(index, payload)
         return filled
