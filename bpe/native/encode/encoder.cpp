@@ -53,7 +53,7 @@ public:
   // Borrow a session for one of `threads` that encode a text of this size together.
   SessionLoan(const Encoder &encoder, size_t threads, size_t text_bytes) : encoder_(encoder) {
     open(threads);
-    session_->expect(text_bytes / threads);
+    session_->out.expect(text_bytes / threads);
   }
   ~SessionLoan() {
     session_->reset();
@@ -80,7 +80,7 @@ private:
       // the most recently returned one, which is still in the CPU cache
       session_ = std::move(encoder_.idle_.back());
       encoder_.idle_.pop_back();
-      if (session_->cache_share_bytes() <= share)
+      if (session_->out.cache_share_bytes() <= share)
         return;
       outgrown = std::move(session_);
       --encoder_.session_count_;
@@ -116,7 +116,7 @@ void Encoder::encode_text(EncoderSession &session, std::string_view text, const 
     if (match.value == no_special)
       return;
     if (match.start < match.stop)
-      session.append_token(match.value);
+      session.out.append_token(match.value);
     done = match.stop;
   }
 }
@@ -150,7 +150,7 @@ void Encoder::encode_between(EncoderSession &session, std::string_view text, con
     if (match.value == no_special)
       return;
     if (match.start < match.stop)
-      session.append_token(match.value);
+      session.out.append_token(match.value);
     done = match.stop;
   }
 }
@@ -166,8 +166,8 @@ void Encoder::encode_changed(EncoderSession &session, std::string_view text, con
 void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {
   const SessionLoan session(*this, 1, text.size());
   encode_text(*session, text, bytes_of(text) + text.size(), special, TextStart::input);
-  session->finish();
-  ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
+  session->out.finish();
+  ids.assign(session->out.tokens.data(), session->out.tokens.data() + session->out.tokens.size());
 }
 
 EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads,
@@ -185,7 +185,7 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       encode_text(session, texts[i], bytes_of(texts[i]) + texts[i].size(), special, TextStart::input);
-      session.end_row();
+      session.out.end_row();
     }
   });
 }
@@ -233,7 +233,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       begin = TextStart::input;
       if (found == stop && piece + 1 < pieces)
         return; // after the separator of the last document, or within a document that continues
-      session.end_row();
+      session.out.end_row();
       if (found == stop)
         return;
       start = found + separator.size();
@@ -255,7 +255,7 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
       if (is_cut(row))
         throw std::invalid_argument("document " + std::to_string(i) + " is cut inside a character");
       encode_text(session, row, bytes_of(text) + text.size(), special, TextStart::input);
-      session.end_row();
+      session.out.end_row();
     }
   };
   return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
@@ -285,9 +285,9 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
                                       bool as_rows) const {
   const SessionLoan session(*this, 1, text.size());
   if (text.size() >= reserve_tokens_at_least)
-    session->tokens.try_reserve(text.size());
+    session->out.tokens.try_reserve(text.size());
   const uint8_t *const bytes = bytes_of(text);
-  session->row_ends.push_back(0);
+  session->out.row_ends.push_back(0);
   uint64_t start = 0;
   for (size_t i = 0; i < count; ++i) {
     if (ends[i] < start || ends[i] > text.size())
@@ -299,12 +299,12 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
     if (ends[i] > start)
       session->encode_pretoken(bytes + start, bytes + ends[i], bytes + text.size());
     if (as_rows)
-      session->end_row();
+      session->out.end_row();
     start = ends[i];
   }
-  session->finish();
-  session->tokens.shrink();
-  return {std::move(session->tokens), std::move(session->row_ends)};
+  session->out.finish();
+  session->out.tokens.shrink();
+  return {std::move(session->out.tokens), std::move(session->out.row_ends)};
 }
 
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t text_bytes,
@@ -317,15 +317,15 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t te
   if (threads <= 1) {
     const SessionLoan session(*this, 1, text_bytes);
     if (out.lent())
-      session->tokens = std::move(out);
+      session->out.tokens = std::move(out);
     else if (text_bytes >= reserve_tokens_at_least)
-      session->tokens.try_reserve(text_bytes);
-    session->row_ends.push_back(0);
+      session->out.tokens.try_reserve(text_bytes);
+    session->out.row_ends.push_back(0);
     for (size_t piece = 0; piece < piece_count; ++piece)
       encode(*session, piece);
-    session->finish();
-    session->tokens.shrink();
-    return {std::move(session->tokens), std::move(session->row_ends)};
+    session->out.finish();
+    session->out.tokens.shrink();
+    return {std::move(session->out.tokens), std::move(session->out.row_ends)};
   }
 
   PieceAssembly assembly(piece_count, std::move(out));
@@ -335,9 +335,10 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t te
       const SessionLoan session(*this, threads, text_bytes);
       for (size_t piece; (piece = next_piece++) < piece_count;) {
         encode(*session, piece);
-        session->finish();
-        session->tokens = assembly.add(piece, std::move(session->tokens), std::move(session->row_ends));
-        session->row_ends.clear();
+        session->out.finish();
+        session->out.tokens =
+            assembly.add(piece, std::move(session->out.tokens), std::move(session->out.row_ends));
+        session->out.row_ends.clear();
       }
     } catch (...) {
       next_piece = piece_count; // the other threads stop after their piece

@@ -1,6 +1,6 @@
 #include "encode/encoder_session.hpp"
 
-#include "common/prefetch.hpp"
+#include "cache/long_key.hpp"
 #include "simd/simd_variants.hpp"
 #include "text/utf8.hpp"
 
@@ -12,74 +12,22 @@ namespace bpe {
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, const CharacterTable *characters,
                                const Automaton *automaton, bool ignore_merges, CacheBudget &budget,
                                size_t cache_share_bytes)
-    : vocabulary_(vocabulary), character_view_(characters ? characters->view() : Characters{}),
-      has_character_ids_(characters && characters->has_ids() &&
-                         !(ignore_merges && characters->has_unreachable())),
-      merge_tables_(vocabulary.merge_tables()), walk_keys_(simd_variant().walk_keys),
-      walk_characters_(simd_variant().walk_characters), find_characters_(simd_variant().find_characters),
-      emit_characters_(simd_variant().emit_characters), merge_pretokens_(simd_variant().merge_pretokens),
-      ignore_merges_(ignore_merges && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
-      cache_(budget, cache_share_bytes) {
-  if (automaton) {
-    window_.emplace(*automaton);
-    if (automaton->streams() && !automaton->drops && !ignore_merges_)
-      borders_ = automaton;
-    if (automaton->later)
-      later_.emplace(*(later_phases_ = automaton->later.get()));
-  }
+    : out(vocabulary, characters ? characters->view() : Characters{}, ignore_merges, budget,
+          cache_share_bytes),
+      characters_(vocabulary, characters, automaton, out), walk_keys_(simd_variant().walk_keys) {
+  if (!automaton)
+    return;
+  window_.emplace(*automaton);
+  if (automaton->later)
+    later_.emplace(*(later_phases_ = automaton->later.get()));
 }
 
 void EncoderSession::reset() {
-  for (Batch &batch : batches_)
-    batch.count = batch.long_count = batch.ready_count = 0;
-  misses_.clear();
+  out.reset();
   normalized_text.reset();
   changed_text.reset();
   if (later_)
     later_->reset();
-  tokens.clear();
-  if (tokens.lent())
-    tokens = TokenBuffer();
-  row_ends.clear();
-}
-
-// Return the batch for the next item. A full batch is emitted only when the next one is full too, so that its
-// cache lines are prefetched in between.
-EncoderSession::Batch &EncoderSession::open_batch(size_t room) {
-  if (batch_items - batches_[open_].count < room || batches_[open_].ready_count >= ready_room) {
-    open_ ^= 1;
-    emit(batches_[open_], batches_[open_ ^ 1]);
-    if (batches_[open_ ^ 1].long_count > 0)
-      prefetch_long(batches_[open_ ^ 1]);
-  }
-  return batches_[open_];
-}
-
-void EncoderSession::push(Item item, const uint8_t *bytes, uint32_t value) {
-  Batch &batch = open_batch();
-  const size_t i = batch.count++;
-  batch.keys[i] = {item, 0};
-  batch.hashes[i] = 0;
-  batch.bytes[i] = bytes;
-  batch.values[i] = value;
-}
-
-void EncoderSession::append_token(uint32_t id) {
-  push(token, nullptr, id);
-}
-
-void EncoderSession::end_row() {
-  push(row_end, nullptr, 0);
-}
-
-void EncoderSession::finish() {
-  open_ ^= 1;
-  emit(batches_[open_], batches_[open_ ^ 1]);
-  open_ ^= 1;
-  emit(batches_[open_], batches_[open_ ^ 1]);
-  if (misses_.is_open())
-    tokens.set_end(flush_misses(misses_.end()));
-  heap_.trim();
 }
 
 void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable,
@@ -95,14 +43,14 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
   const uint8_t *walked = text;    // up to a safe border, if a walk came before the scan
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
     size_t most = WindowStates::max_bytes;
-    if (borders_ && walked <= at) {
-      walked = walk_unscanned(at, stop, readable);
+    if (characters_.walks_unscanned() && walked <= at) {
+      walked = characters_.walk_unscanned(at, stop, readable);
       if (walked == stop)
         break;
       if (walked > at) {
         if (walked - at >= worth)
           most = worth;
-        at = last_piece(at, walked, stop);
+        at = characters_.last_piece(at, walked, stop);
         window_->reset(at, static_cast<size_t>(stop - at), readable);
       }
     }
@@ -110,7 +58,7 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
     if (window_->certain() == 0) {
       const uint8_t *const end = window_->end_of_long_piece();
       if (walked > at)
-        push_cut(at, walked, end, readable);
+        characters_.push_cut(at, walked, end, readable);
       else if (!window_->drops_first())
         push_piece(at, end, readable, input_bytes);
       at = end;
@@ -132,8 +80,8 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
 void EncoderSession::encode_window(size_t offset, const uint8_t *readable) {
   const uint8_t *const origin = window_->origin(), *const stop = origin + window_->certain();
   while (offset < window_->certain()) {
-    if (may_walk_characters(origin + offset, stop))
-      walk_characters(offset, readable);
+    if (characters_.may_walk(origin + offset, stop))
+      characters_.walk_scanned(*window_, offset, readable);
     else
       walk_keys(offset, readable);
   }
@@ -169,39 +117,39 @@ void EncoderSession::push_piece(const uint8_t *start, const uint8_t *stop, const
                                 size_t input_bytes) {
   const size_t size = static_cast<size_t>(stop - start);
   if (!later_ || later_phases_->leaves(start, size))
-    return push_cut(start, start, stop, readable);
+    return characters_.push_cut(start, start, stop, readable);
   later_->cut({reinterpret_cast<const char *>(start), size}, readable, input_bytes);
-  const uint8_t *const kept = later_->keep([&] { finish(); });
+  const uint8_t *const kept = later_->keep([&] { out.finish(); });
   size_t done = 0;
   for (const size_t end : later_->ends()) {
     if (end > done)
-      push_cut(kept + done, kept + done, kept + end, later_->kept_readable());
+      characters_.push_cut(kept + done, kept + done, kept + end, later_->kept_readable());
     done = end;
   }
 }
 
 // Fill a batch from `offset` to where the computation of keys stops, and cut the pretoken there.
 void EncoderSession::walk_keys(size_t &offset, const uint8_t *readable) {
-  Batch &batch = open_batch(walk_step);
+  BatchEncoder::Batch &batch = out.open_batch(walk_step);
   const size_t first_long = batch.long_count;
-  WalkedKeys made{batch.count, batch_items,  batch.keys,       batch.hashes,
-                  batch.bytes, batch.values, batch.long_items, first_long};
+  WalkedKeys made{batch.count,  BatchEncoder::batch_items, batch.keys, batch.hashes, batch.bytes,
+                  batch.values, batch.long_items,          first_long};
   const bool stopped = walk_keys_(window_->view(), offset, readable, made);
   for (size_t k = first_long; k < made.long_count; ++k) {
     const size_t i = made.long_items[k];
     batch.keys[i] = long_key(batch.bytes[i], batch.values[i]);
     batch.hashes[i] = batch.keys[i].hash();
-    prefetch_to_read(cache_.first_slot(batch.hashes[i]));
+    out.prefetch(batch.hashes[i]);
   }
   batch.count = made.count;
   batch.long_count = made.long_count;
   if (!stopped)
     return;
   const uint8_t *const p = window_->origin() + offset;
-  if (may_walk_characters(p, window_->origin() + window_->certain()))
+  if (characters_.may_walk(p, window_->origin() + window_->certain()))
     return;
   offset = window_->next_start(offset);
-  push_cut(p, p, window_->origin() + offset, readable);
+  characters_.push_cut(p, p, window_->origin() + offset, readable);
 }
 
 } // namespace bpe

@@ -106,7 +106,7 @@ std::string_view NormalizedText::whole(EncoderSession &session, const Normalizer
 // Append after the waiting text. If there is no room, finish all text before it first to free its memory.
 void NormalizedText::append(EncoderSession &session, std::string_view normalized) {
   if (text_.capacity() - text_.size() < normalized.size()) {
-    session.finish();
+    session.out.finish();
     const size_t left = text_.size() - waiting_;
     if (left > 0)
       std::memmove(text_.data(), text_.data() + waiting_, left);

@@ -1,16 +1,87 @@
 // Convert a batch of cache keys to IDs: copy the IDs of hits, and collect misses to be merged.
-#include "encode/encoder_session.hpp"
+#include "encode/batch_encoder.hpp"
 
+#include "cache/long_key.hpp"
+#include "cache/short_key.hpp"
 #include "common/prefetch.hpp"
 #include "merge/merge_by_windows.hpp"
+#include "simd/simd_variants.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace bpe {
 
+BatchEncoder::BatchEncoder(const Vocabulary &vocabulary, const Characters &characters, bool ignore_merges,
+                           CacheBudget &budget, size_t cache_share_bytes)
+    : vocabulary_(vocabulary), characters_(characters), merge_tables_(vocabulary.merge_tables()),
+      emit_characters_(simd_variant().emit_characters), merge_pretokens_(simd_variant().merge_pretokens),
+      ignore_merges_(ignore_merges && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
+      cache_(budget, cache_share_bytes) {}
+
+void BatchEncoder::reset() {
+  for (Batch &batch : batches_)
+    batch.count = batch.long_count = batch.ready_count = 0;
+  misses_.clear();
+  tokens.clear();
+  if (tokens.lent())
+    tokens = TokenBuffer();
+  row_ends.clear();
+}
+
+// Return the batch for the next item. A full batch is emitted only when the next one is full too, so that its
+// cache lines are prefetched in between.
+BatchEncoder::Batch &BatchEncoder::open_batch(size_t room) {
+  if (batch_items - batches_[open_].count < room || batches_[open_].ready_count >= ready_room) {
+    open_ ^= 1;
+    emit(batches_[open_], batches_[open_ ^ 1]);
+    if (batches_[open_ ^ 1].long_count > 0)
+      prefetch_long(batches_[open_ ^ 1]);
+  }
+  return batches_[open_];
+}
+
+void BatchEncoder::push(Item item, const uint8_t *bytes, uint32_t value) {
+  Batch &batch = open_batch();
+  const size_t i = batch.count++;
+  batch.keys[i] = {item, 0};
+  batch.hashes[i] = 0;
+  batch.bytes[i] = bytes;
+  batch.values[i] = value;
+}
+
+void BatchEncoder::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
+  if (size > CacheKey::max_long_bytes)
+    return push(whole ? huge_pretoken : huge_part, bytes, static_cast<uint32_t>(size));
+  Batch &batch = open_batch();
+  const size_t i = batch.count++;
+  CacheKey key;
+  if (size <= CacheKey::max_bytes) [[likely]] {
+    key = key_of(bytes, size, readable);
+  } else {
+    key = long_key(bytes, size);
+    batch.bytes[i] = bytes;
+    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
+  }
+  key.high |= ignore_merges_ && !whole ? CacheKey::part_bit : 0;
+  batch.keys[i] = key;
+  batch.hashes[i] = key.hash();
+  if (size > CacheKey::max_bytes)
+    prefetch(batch.hashes[i]);
+}
+
+void BatchEncoder::finish() {
+  open_ ^= 1;
+  emit(batches_[open_], batches_[open_ ^ 1]);
+  open_ ^= 1;
+  emit(batches_[open_], batches_[open_ ^ 1]);
+  if (misses_.is_open())
+    tokens.set_end(flush_misses(misses_.end()));
+  heap_.trim();
+}
+
 // The slots of the long pretokens of a full batch are in the cache by now; prefetch the data they point to.
-void EncoderSession::prefetch_long(const Batch &batch) const {
+void BatchEncoder::prefetch_long(const Batch &batch) const {
   for (size_t k = 0; k < batch.long_count; ++k) {
     const size_t i = batch.long_items[k];
     const PretokenCache::Slot &slot = *cache_.first_slot(batch.hashes[i]);
@@ -29,8 +100,8 @@ inline uint32_t *copy_four(const PretokenCache::Slot &slot, uint32_t last, uint3
 }
 
 // Copy four or sixteen IDs whatever the count: `out` has room for sixteen.
-inline uint32_t *EncoderSession::emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
-                                           uint32_t *out) {
+inline uint32_t *BatchEncoder::emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
+                                         uint32_t *out) {
   const uint32_t last = slot.last_id();
   if (last < 4) [[likely]]
     return copy_four(slot, last, out);
@@ -41,8 +112,8 @@ inline uint32_t *EncoderSession::emit_slot(const Batch &batch, size_t i, const P
   return emit_from_arena(batch, i, slot, out);
 }
 
-uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
-                                          uint32_t *out) {
+uint32_t *BatchEncoder::emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
+                                        uint32_t *out) {
   const uint32_t *ids = cache_.arena(slot);
   const size_t count = slot.ids[1];
   const CacheKey key = batch.keys[i];
@@ -68,7 +139,7 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
 
 // Also prefetches the slots of the next batch: 128 prefetches at once, when keys are computed, would wait for
 // each other.
-void EncoderSession::emit(Batch &batch, Batch &next) {
+void BatchEncoder::emit(Batch &batch, Batch &next) {
   uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
   PretokenCache::FirstSlots first = first_slots_;
   const auto place = [&](Batch &of) {
@@ -117,7 +188,7 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
 }
 
 // Emit an item that does not hit in its first slot. May move `out`.
-uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
+uint32_t *BatchEncoder::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey &key = batch.keys[i];
   if (key.high != 0) {
     if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
@@ -144,14 +215,14 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
     static_assert(characters_spare <= batch_room);
     out = room_for(size, out);
     if (size == 3) { // a quote or a dash
-      const uint64_t ids = character_view_.characters[Characters::code_point(bytes)].ids;
+      const uint64_t ids = characters_.characters[Characters::code_point(bytes)].ids;
       const auto id = [&](unsigned k) {
         return static_cast<uint32_t>(ids >> k * Characters::id_bits) & Characters::no_id;
       };
       out[0] = id(0), out[1] = id(1), out[2] = id(2); // the next item overwrites IDs after these
       return out + 1 + (out[1] != Characters::no_id) + (out[2] != Characters::no_id);
     }
-    return emit_characters_(character_view_, bytes, size, out);
+    return emit_characters_(characters_, bytes, size, out);
   case ready_ids: {
     const uint32_t *const ids = reinterpret_cast<const uint32_t *>(bytes);
     out = room_for(size, out);
@@ -176,7 +247,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
 }
 
 // Emit the IDs of an item that is not in the cache; most are written later.
-uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *out) {
+uint32_t *BatchEncoder::emit_missing(const Batch &batch, size_t i, uint32_t *out) {
   const CacheKey &key = batch.keys[i];
   const uint32_t hash = batch.hashes[i];
   const bool is_long = key.is_long();
@@ -211,7 +282,7 @@ uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *o
 }
 
 // Move `out` to the window unless it is already open.
-inline void EncoderSession::open_misses(uint32_t *&out) {
+inline void BatchEncoder::open_misses(uint32_t *&out) {
   if (misses_.is_open())
     return;
   tokens.set_end(out);
@@ -220,7 +291,7 @@ inline void EncoderSession::open_misses(uint32_t *&out) {
 
 // Merge the misses, insert them into the cache and close the window. Returns where the next ID goes in the
 // result, with room for a batch.
-uint32_t *EncoderSession::flush_misses(uint32_t *out) {
+uint32_t *BatchEncoder::flush_misses(uint32_t *out) {
   misses_.set_end(out);
   for (size_t i = 0; i < misses_.size(); ++i)
     prefetch_to_write(cache_.first_slot(misses_[i].hash));
@@ -247,7 +318,7 @@ uint32_t *EncoderSession::flush_misses(uint32_t *out) {
 }
 
 // Return `out` or its new location, with room for `count` IDs and then a batch.
-uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
+uint32_t *BatchEncoder::room_for(size_t count, uint32_t *out) {
   if (misses_.is_open()) {
     if (misses_.has_room(out, count + batch_room))
       return out;
@@ -258,7 +329,7 @@ uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
 }
 
 // Return the entry for a pretoken that is emitted whole, or no_symbol.
-uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
+uint32_t BatchEncoder::find_whole(const uint8_t *bytes, size_t size) const {
   if (!ignore_merges_)
     return PairTable::no_symbol;
   const std::string_view text(reinterpret_cast<const char *>(bytes), size);
@@ -267,21 +338,21 @@ uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
                                     : vocabulary_.find_unreachable(text);
 }
 
-size_t EncoderSession::merge_characters(const uint8_t *bytes, size_t size, uint32_t *symbols) {
+size_t BatchEncoder::merge_characters(const uint8_t *bytes, size_t size, uint32_t *symbols) {
   vocabulary_.begin(bytes, size, first_symbols_);
   const std::vector<uint32_t> &merged = heap_.merge(vocabulary_, first_symbols_);
   std::copy(merged.begin(), merged.end(), symbols);
   return merged.size();
 }
 
-RankMergeScratch &EncoderSession::rank_scratch() {
+RankMergeScratch &BatchEncoder::rank_scratch() {
   if (!rank_scratch_)
     rank_scratch_ = std::make_unique_for_overwrite<RankMergeScratch>();
   return *rank_scratch_;
 }
 
 // Write the IDs of one long pretoken to `out`, which may move. Returns their end, with room for a batch.
-uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count) {
+uint32_t *BatchEncoder::merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count) {
   out = room_for(size, out);
   if (vocabulary_.merges_characters())
     count = merge_characters(bytes, size, out);
