@@ -5,7 +5,6 @@
 #pragma once
 
 #include "cache/key_walk.hpp"
-#include "encode/character_runs.hpp"
 #include "encode/character_walk.hpp"
 #include "merge/merge_pretokens.hpp"
 #include "pretokenize/scan_window.hpp"

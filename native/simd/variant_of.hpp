@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cache/walk_keys.hpp"
-#include "encode/character_runs.hpp"
 #include "encode/walk_characters.hpp"
 #include "merge/merge_one_by_one.hpp"
 #include "pretokenize/scan_window.hpp"

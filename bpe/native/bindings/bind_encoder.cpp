@@ -1,7 +1,6 @@
 // Python bindings of vocabularies and encoding.
 #include "bindings/id_lists.hpp"
 #include "bindings/tokenizer_core.hpp"
-#include "encode/cut_into_pieces.hpp"
 #include "vocabulary/model_text.hpp"
 
 #include <algorithm>

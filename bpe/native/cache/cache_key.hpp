@@ -16,7 +16,7 @@ namespace bpe {
 // Pretokens of 1 to 15 bytes: the bytes in little-endian order, padded with zeros, and the length in bits
 // 56-59 of `high`. Pretokens of 16 to 8192 bytes: 106 bits of a hash, a length field of 0, and the size in
 // bits 0-13 of `high` (long_key.hpp). Bit 60 distinguishes two meanings of the same bytes (see
-// EncoderSession). Bits 61-63 belong to the slot. No pretoken has `high` 0.
+// BatchEncoder). Bits 61-63 belong to the slot. No pretoken has `high` 0.
 struct CacheKey {
   uint64_t low, high;
 

@@ -21,7 +21,6 @@
 #include "cache/pretoken_cache.hpp"
 #include "common/prefetch.hpp"
 #include "common/token_buffer.hpp"
-#include "encode/character_runs.hpp"
 #include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
 #include "merge/merge_by_heap.hpp"

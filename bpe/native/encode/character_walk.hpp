@@ -38,4 +38,15 @@ constexpr size_t character_walk_room = 96;
 // pretokens.
 using WalkCharacters = void (*)(const Characters &characters, CharacterWalk &walk);
 
+// For given pretokens: return the size of the longest prefix of [bytes, stop) that consists of three-byte
+// characters with no joined border between two of them. The border at its end is joined, or no such character
+// follows.
+using FindCharacters = size_t (*)(const Characters &characters, const uint8_t *bytes, const uint8_t *stop);
+
+// Write the IDs of bytes[0, size), a run of such characters, and return their end. May write characters_spare
+// more.
+using EmitCharacters = uint32_t *(*)(const Characters &characters, const uint8_t *bytes, size_t size,
+                                     uint32_t *out);
+constexpr size_t characters_spare = 16;
+
 } // namespace bpe

@@ -1,8 +1,6 @@
 #include "encode/encoder.hpp"
 
 #include "common/thread_team.hpp"
-#include "encode/cut_into_pieces.hpp"
-#include "encode/piece_assembly.hpp"
 #include "text/find_bytes.hpp"
 #include "text/utf8.hpp"
 

@@ -12,9 +12,8 @@
 #pragma once
 
 #include "encode/components.hpp"
-#include "encode/cut_into_pieces.hpp"
 #include "encode/encoder_session.hpp"
-#include "encode/piece_assembly.hpp"
+#include "encode/pieces.hpp"
 #include "normalize/normalizer.hpp"
 #include "text/added_tokens.hpp"
 

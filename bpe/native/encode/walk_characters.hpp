@@ -127,5 +127,32 @@ template <class Block> void walk_characters(const Characters &characters, Charac
   walk.out = out;
 }
 
+template <class Block>
+size_t find_characters(const Characters &characters, const uint8_t *bytes, const uint8_t *stop) {
+  const typename Block::Tables tables(characters);
+  for (const uint8_t *p = bytes;;) {
+    const Block block(tables, p, stop);
+    for (uint32_t rest = block.wholly_joined | block.partly_joined; rest != 0; rest &= rest - 1) {
+      const uint8_t *const border = p + 3 * (__builtin_ctz(rest) + 1);
+      if (characters.may_join(border))
+        return static_cast<size_t>(border - bytes);
+    }
+    p += 3 * block.count;
+    if (block.ends)
+      return static_cast<size_t>(p - bytes);
+  }
+}
+
+template <class Block>
+uint32_t *emit_characters(const Characters &characters, const uint8_t *bytes, size_t size, uint32_t *out) {
+  const typename Block::Tables tables(characters);
+  for (const uint8_t *p = bytes, *const stop = bytes + size; p < stop;) {
+    const Block block(tables, p, stop);
+    out = block.write(0, block.count, out);
+    p += 3 * block.count;
+  }
+  return out;
+}
+
 } // namespace
 } // namespace bpe

@@ -9,7 +9,7 @@ namespace bpe {
 struct WindowView {
   const uint8_t *origin;
   // Bit i: a piece starts at origin + i or the text ends there, as far as certain. Two more words than a
-  // window has. Null: the window was not scanned (encode/walk_over_characters.cpp).
+  // window has. Null: the window was not scanned (encode/character_encoder.hpp).
   const uint64_t *starts;
   // The last start, or the end of the text; 0: the first piece continues after the window.
   size_t certain;

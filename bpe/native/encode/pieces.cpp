@@ -1,10 +1,11 @@
-#include "encode/cut_into_pieces.hpp"
+#include "encode/pieces.hpp"
 
 #include "normalize/normalized_cut.hpp"
 #include "text/find_bytes.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace bpe {
 
@@ -31,50 +32,27 @@ bool keeps_tokens(std::string_view text, const WithinDocuments &within, size_t p
          !(asks_for_start(within) && within.special.may_end_at(text, place));
 }
 
-// Return an offset at or shortly before `limit` where a document may be cut without changing its pretokens,
-// or 0 if there is none. A cut depends on two characters only, so the search starts near the limit.
-size_t cut_within_document(std::string_view text, std::string_view separator, const WithinDocuments &within,
-                           size_t limit) {
-  constexpr size_t window_bytes = 4096;
-  constexpr int windows = 16; // that had only invalid cuts
-  for (int i = 0; i < windows && limit > 0; ++i) {
-    while (limit > 0 && continues_character(text[limit]))
-      --limit;
-    size_t start = limit - std::min(limit, window_bytes);
-    while (start < limit && continues_character(text[start]))
-      ++start;
-    const size_t cut =
-        last_normalized_cut(within.automaton, within.normalizer, bytes_of(text) + start, limit - start, true);
-    if (cut == 0)
-      return 0;
-    // A separator is not part of a document, and a special token is not part of a pretoken.
-    const size_t place = start + cut;
-    const size_t reach = separator.size() - 1;
-    const std::string_view around =
-        text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
-    if (around.find(separator) == std::string_view::npos && keeps_tokens(text, within, place))
-      return place;
-    limit = start;
-  }
-  return 0;
-}
-
 } // namespace
 
-size_t last_cut(std::string_view text, const WithinDocuments &within) {
+size_t last_cut(std::string_view text, const WithinDocuments &within, std::string_view separator) {
   constexpr int max_tries = 1024; // adjacent special tokens may have no valid cut between them
   const size_t reach = within.special.reach();
-  size_t limit = text.size() - std::min(text.size(), reach);
+  const size_t around = separator.empty() ? 0 : separator.size() - 1;
+  const size_t unknown = std::max(reach, around); // bytes at the end, where a longer match may begin
+  size_t limit = text.size() - std::min(text.size(), unknown);
   while (limit > 0 && continues_character(text[limit]))
     --limit;
   for (int i = 0; i < max_tries && limit > 0; ++i) {
     limit = last_normalized_cut(within.automaton, within.normalizer, bytes_of(text), limit, true);
-    if (limit > 0 && keeps_tokens(text, within, limit))
+    const size_t before = std::min(limit, around);
+    const bool cuts_separator =
+        around > 0 && text.substr(limit - before, before + around).find(separator) != std::string_view::npos;
+    if (limit > 0 && !cuts_separator && keeps_tokens(text, within, limit))
       return limit;
   }
   const SpecialTokens &raw = within.special.raw();
   const SpecialTokens &tokens = raw.empty() ? within.special.normalized() : raw;
-  if (!tokens.plain() || asks_for_start(within))
+  if (!separator.empty() || !tokens.plain() || asks_for_start(within))
     return 0;
   size_t cut = 0;
   SpecialTokens::Search search(tokens, bytes_of(text), text.size());
@@ -97,9 +75,8 @@ std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view sepa
       found = find_bytes(bytes, text.size(), position, separator);
     searched = true;
     if (within && !search_all && found - starts.back() > 2 * piece_bytes) {
-      const size_t cut = cut_within_document(text, separator, *within, starts.back() + piece_bytes);
-      if (cut > starts.back()) {
-        starts.push_back(cut);
+      if (const size_t cut = last_cut(text.substr(starts.back(), piece_bytes), *within, separator)) {
+        starts.push_back(starts.back() + cut);
         continue;
       }
     }
@@ -112,6 +89,54 @@ std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view sepa
   }
   starts.push_back(text.size());
   return starts;
+}
+
+PieceAssembly::PieceAssembly(size_t piece_count, TokenBuffer out)
+    : rows_{std::move(out), {}}, waiting_(piece_count) {
+  rows_.offsets.push_back(0);
+}
+
+TokenBuffer PieceAssembly::add(size_t piece, TokenBuffer tokens, std::vector<uint64_t> row_ends) {
+  struct Placed {
+    TokenBuffer tokens;
+    uint64_t start;
+  };
+  std::vector<Placed> placed;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_[piece].emplace(std::move(tokens), std::move(row_ends));
+    for (; first_waiting_ < waiting_.size() && waiting_[first_waiting_]; ++first_waiting_) {
+      auto &[ids, ends] = *waiting_[first_waiting_];
+      if (ids.size() > rows_.tokens.capacity() - token_count_)
+        throw std::length_error("a normalizer made more tokens than its growth allows");
+      for (const uint64_t end : ends)
+        rows_.offsets.push_back(token_count_ + end);
+      const uint64_t start = token_count_;
+      token_count_ += ids.size();
+      placed.push_back({std::move(ids), start});
+      waiting_[first_waiting_].reset();
+    }
+  }
+  uint32_t *const out = rows_.tokens.data();
+  for (const Placed &ready : placed) {
+    rows_.tokens.prepare(ready.start, ready.start + ready.tokens.size());
+    std::copy(ready.tokens.data(), ready.tokens.data() + ready.tokens.size(), out + ready.start);
+  }
+  const std::lock_guard lock(mutex_);
+  for (Placed &ready : placed)
+    spare_.push_back(std::move(ready.tokens));
+  if (spare_.empty())
+    return TokenBuffer();
+  TokenBuffer buffer = std::move(spare_.back());
+  spare_.pop_back();
+  buffer.clear();
+  return buffer;
+}
+
+EncodedRows PieceAssembly::take() {
+  rows_.tokens.set_end(rows_.tokens.data() + token_count_);
+  rows_.tokens.shrink();
+  return std::move(rows_);
 }
 
 } // namespace bpe

@@ -1,4 +1,4 @@
-// Rows of token IDs, and the assembly of pieces encoded by several threads into one array in order.
+// Cut a text into pieces for threads, and assemble the rows that they encode.
 //
 // A piece is encoded into a small buffer and copied once its position is known, which is when all previous
 // pieces are finished. The buffer is then used for another piece. The pages of the result are touched once,
@@ -6,15 +6,41 @@
 #pragma once
 
 #include "common/token_buffer.hpp"
+#include "normalize/normalizer.hpp"
+#include "pretokenize/automaton.hpp"
+#include "text/added_tokens.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace bpe {
+
+// Small enough that the ID buffer of a thread stays in its cache, large enough that synchronization does not
+// matter.
+inline constexpr size_t piece_bytes = 1 << 18;
+
+// Settings for cutting documents: the automaton for their pretokens, the special tokens they may contain,
+// and the normalizer for the text between these, or nullptr.
+struct WithinDocuments {
+  const Automaton &automaton;
+  const AddedTokens &special;
+  const Normalizer *normalizer;
+};
+
+// Cut a text into pieces of about piece_bytes: after separators and, if `within` is given, within long
+// documents. Returns the starts of the pieces, then text.size().
+std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
+                                    const std::optional<WithinDocuments> &within);
+
+// Return the last offset found in `text` where it may be cut into two parts that are encoded separately,
+// whatever follows: where no pretoken crosses, otherwise after a special token; 0: none. With a separator, an
+// offset where no separator is cut or begins, nor after a special token.
+size_t last_cut(std::string_view text, const WithinDocuments &within, std::string_view separator = {});
 
 struct EncodedRows {
   TokenBuffer tokens;
