@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <ranges>
 
 namespace bpe {
 namespace {
 
 using Key = unsigned __int128;
-
-// Number of records in a range of a shared merge.
-constexpr size_t range_records = size_t{1} << 19;
 
 // The remaining records [start, stop) of a run. Blocks that have been read completely are released.
 class Slice {
@@ -67,111 +65,58 @@ private:
   bool has_texts_ = false;
 };
 
-// Find the least record of many slices with a loser tree: one comparison per level to replace the least.
-// Comparisons are unpredictable, so none of them is a branch.
-class Tournament {
-public:
-  explicit Tournament(std::vector<Slice> &slices) : slices_(slices) {
-    while (leaves_ < slices.size())
-      leaves_ *= 2;
-    for (std::vector<uint64_t> *losers : {&first_, &second_, &slice_})
-      losers->resize(leaves_);
-    winner_ = play(1);
-  }
-
-  bool is_done() const { return ended(winner_.slice); }
-  const PretokenRecord &least() const { return slices_[winner_.slice].next(); }
-  void advance() {
-    slices_[winner_.slice].advance();
-    Player best = player(winner_.slice);
-    for (size_t node = (leaves_ + best.slice) / 2; node > 0; node /= 2) {
-      const Player loser = at(node);
-      uint64_t swapped = 0 - static_cast<uint64_t>(loser.key() < best.key());
-      if (best.second == loser.second && (best.second & 0xFF) == 0xFF) [[unlikely]]
-        swapped = 0 - static_cast<uint64_t>(less(loser, best));
-      exchange(first_[node], best.first, swapped);
-      exchange(second_[node], best.second, swapped);
-      exchange(slice_[node], best.slice, swapped);
-    }
-    winner_ = best;
-  }
-
-private:
-  struct Player {
-    uint64_t first, second,
-        slice; // the key of the slice's next record, or the highest key if there is none
-    Key key() const { return static_cast<Key>(first) << 64 | second; }
-  };
-
-  static void exchange(uint64_t &a, uint64_t &b, uint64_t mask) {
-    const uint64_t difference = (a ^ b) & mask;
-    a ^= difference;
-    b ^= difference;
-  }
-  Player at(size_t node) const { return {first_[node], second_[node], slice_[node]}; }
-  bool ended(size_t i) const { return i >= slices_.size() || slices_[i].is_empty(); }
-  Player player(size_t i) const {
-    if (ended(i))
-      return {~uint64_t{0}, ~uint64_t{0}, i};
-    return {slices_[i].next().first, slices_[i].next().second, i};
-  }
-  // Equal short pretokens may be in either order.
-  bool less(const Player &a, const Player &b) const {
-    if (a.key() != b.key())
-      return a.key() < b.key();
-    if (ended(a.slice) || ended(b.slice))
-      return !ended(a.slice);
-    return slices_[a.slice].next() < slices_[b.slice].next();
-  }
-  Player play(size_t node) {
-    if (node >= leaves_)
-      return player(node - leaves_);
-    const Player left = play(2 * node), right = play(2 * node + 1);
-    const bool right_wins = less(right, left);
-    const Player &loser = right_wins ? left : right;
-    first_[node] = loser.first;
-    second_[node] = loser.second;
-    slice_[node] = loser.slice;
-    return right_wins ? right : left;
-  }
-
-  std::vector<Slice> &slices_;
-  size_t leaves_ = 1;
-  Player winner_;
-  // The losers by node; 0 is unused. Separate arrays, since the compiler would move a struct through vector
-  // registers, which is slower.
-  std::vector<uint64_t> first_, second_, slice_;
-};
-
 bool is_same(const PretokenRecord &a, const PretokenRecord &b) {
   return a.key() == b.key() &&
          (!a.is_long() || (a.size() == b.size() && std::memcmp(a.text() + text_header_bytes,
                                                                b.text() + text_header_bytes, a.size()) == 0));
 }
 
+bool is_later(const Slice *a, const Slice *b) {
+  return b->next() < a->next();
+}
+
+// Restore the heap, whose first slice has another next record. One pass costs half of pop_heap and push_heap.
+void sift_down(std::vector<Slice *> &heap) {
+  Slice *const moved = heap[0];
+  size_t at = 0;
+  for (size_t child; (child = 2 * at + 1) < heap.size(); at = child) {
+    if (child + 1 < heap.size() && is_later(heap[child], heap[child + 1]))
+      child++;
+    if (!is_later(moved, heap[child]))
+      break;
+    heap[at] = heap[child];
+  }
+  heap[at] = moved;
+}
+
+// Return the sum of slices, none of which is empty.
 SortedRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
+  std::vector<Slice *> heap; // the slice with the least next record first
+  for (Slice &slice : slices)
+    heap.push_back(&slice);
+  std::make_heap(heap.begin(), heap.end(), is_later);
   SortedRun merged(memory);
-  for (Tournament tournament(slices); !tournament.is_done(); tournament.advance()) {
-    const PretokenRecord &record = tournament.least();
+  while (!heap.empty()) {
+    const PretokenRecord &record = heap[0]->next();
     if (merged.size() > 0 && is_same(merged[merged.size() - 1], record))
       merged.add_to_last(record.count());
     else
       merged.append(record);
+    heap[0]->advance();
+    if (heap[0]->is_empty()) {
+      heap[0] = heap.back();
+      heap.pop_back();
+    }
+    if (!heap.empty())
+      sift_down(heap);
   }
   return merged;
 }
 
 // Return the index of the first record with a key that is not less.
 size_t first_at_least(const SortedRun &run, Key key) {
-  size_t start = 0, stop = run.size();
-  while (start < stop) {
-    const size_t middle = start + (stop - start) / 2;
-    if (run[middle].key() < key)
-      start = middle + 1;
-    else
-      stop = middle;
-  }
-  return start;
+  return *std::ranges::partition_point(std::views::iota(size_t{0}, run.size()),
+                                       [&](size_t i) { return run[i].key() < key; });
 }
 
 // Return keys that cut the runs into ranges of similar size.
@@ -200,8 +145,7 @@ std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&inputs, RunMemory 
   for (const SortedRun &run : runs)
     records += run.size();
   threads = static_cast<unsigned>(std::min<size_t>(threads, records / thread_records + 1));
-  const std::vector<Key> keys =
-      splitters(runs, records, std::max<size_t>(threads > 1 ? 4 * threads : 1, records / range_records));
+  const std::vector<Key> keys = splitters(runs, records, threads > 1 ? 4 * threads : 1);
   // Look these up before any block is released.
   std::vector<std::vector<Slice>> slices(keys.size() + 1);
   for (SortedRun &run : runs) {

@@ -8,7 +8,7 @@
 namespace bpe {
 
 // Return the sum of the runs, which are consumed, as runs that are each less than the next, using `threads`
-// threads. Cost: one comparison per record and doubling of the number of runs. Memory: the sum, and a few
+// threads. Cost: two comparisons per record and doubling of the number of runs. Memory: the sum, and a few
 // blocks per run and thread.
 std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&runs, RunMemory &memory, unsigned threads);
 
