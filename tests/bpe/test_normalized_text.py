@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import random
 from typing import Any
@@ -13,7 +12,6 @@ from normalizer_texts import build_charsmap, nasty_texts
 from pretoken_ends import automaton_of
 
 from bpe import _core
-from bpe.formats.huggingface_components import normalizer_from_json
 from bpe.normalizers import (
     Bert,
     ByteLevel,
@@ -178,13 +176,6 @@ def test_hostile_text_takes_linear_time(listed: Any, normalizer: Normalizer) -> 
     ):
         ids = tokenizer.encode_documents(text.encode(), "|")[0]
         assert tokenizer.decode_bytes(ids) == normalizer.apply(text.encode())
-
-
-def test_the_file_keeps_the_normalizer(listed: Any, normalizer: Normalizer) -> None:
-    tokenizer: Tokenizer = listed("qwen2", normalizer=normalizer)
-    value = json.loads(tokenizer.canonical_json)["normalizer"]
-    assert normalizer_from_json(value) == normalizer
-    assert tokenizer.normalizer == ("NFC" if normalizer == NORMALIZERS["NFC"] else normalizer)
 
 
 @pytest.mark.parametrize("count", [8, 16, 17])

@@ -1,5 +1,8 @@
 // Compute cache keys from a window of text with known pretoken starts, 64 bytes at a time.
 //
+//     while there is room for a step: block = 64 bytes from the next start
+//         for each pretoken that ends in the block: key = its bytes and size; hash = key.hash()
+//
 // A block starts at the start of a pretoken, so pretokens that end in it are contained in it. At most
 // walk_step of them are processed; if there are more, the next block starts at the first one left.
 #pragma once

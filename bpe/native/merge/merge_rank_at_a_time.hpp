@@ -1,5 +1,12 @@
 // Merge one pretoken of up to 4 KiB: all pairs of the lowest rank at once, including whole runs of a symbol.
 //
+//     ranks[i] = rank of the pair that starts at offset i
+//     while any rank is left:
+//         lowest = min(ranks)
+//         for each i with ranks[i] == lowest, from left to right:
+//             merge the pair and update the ranks of its neighbours
+//             stop if one of them is lower
+//
 // Offsets count bytes, and the offset of its first byte identifies a node. A node is a symbol, or a run of
 // equal symbols followed by a node with one more of them. `ranks` therefore has one rank per node, for the
 // pair of its symbol and the next node's. A round finds the lowest rank from the minimum of each group of 64

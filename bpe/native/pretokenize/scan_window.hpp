@@ -1,9 +1,13 @@
 // Run the automaton over a window of text and record the action due after each byte.
 //
-// Each state depends on the previous one, which takes about six cycles per step. A step therefore covers two
-// bytes if the tables are small, and eight parts of the window run in parallel, each from a guessed first
-// state. After a wrong guess, a part runs again until both runs reach the same state, usually after about a
-// word (based on Mytkowicz, Musuvathi and Schulte, "Data-parallel finite-state machines", 2014).
+//     for each byte: class = the class of the character that starts there, or `within`
+//         state = then[class][state]; record the action of the state
+//
+// 1. Each state depends on the previous one, which takes about six cycles per step. A step therefore covers
+//    two bytes if the tables are small.
+// 2. Eight parts of the window run in parallel, each from a guessed first state. After a wrong guess, a part
+//    runs again until both runs reach the same state, usually after about a word (based on Mytkowicz,
+//    Musuvathi and Schulte, "Data-parallel finite-state machines", 2014).
 #pragma once
 
 #include "common/prefetch.hpp"

@@ -1,5 +1,9 @@
 // Find starts of pieces that depend on text far after them, about 4 KB at a time.
 //
+//     forward:  states[i] = the state before character i, up to a settled state
+//     backward: right = the right context there; for each character i, from the last to the first:
+//         (right, starts, drops) = before[class of character i][states[i]][right]
+//
 // A scan reads forward to a settled state of the automaton, then backward to find the starts of pieces. If no
 // state is settled for long, one pass records the states every 4 KB until one is, and another pass records
 // the right contexts block by block backward. All scans together take linear time and 16 bytes per 4 KB.
