@@ -14,17 +14,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-import dask_cluster
+from dask_cluster import Cluster
 from faulty_proxy import faulty_proxy
-from processes import KILLED, ROOT, Outcome, Started, end_group, start
+from processes import KILLED, Outcome, Started, end_group, start
 from runs import sample_documents, tokenizer_bytes
 from servers import client_of_another_make, s3_options
 from store_faults import HANG_SECONDS, KINDS, Happening, Kind
@@ -69,8 +67,7 @@ class StoreSweep:
         self._s3 = client_of_another_make(endpoint)
         self._s3.create_bucket(Bucket=bucket)
         self._points = self.missed = 0
-        self._cluster: subprocess.Popen[str] | None = None
-        self._scheduler = ""
+        self._cluster: Cluster | None = None
         (folder / "tok.json").write_bytes(tokenizer_bytes())
         documents = sample_documents(30, seed=4)
         lines = "".join(json.dumps({"text": text}) + "\n" for text in documents[:20])
@@ -98,9 +95,8 @@ class StoreSweep:
 
     def close(self) -> None:
         """End the processes that it started."""
-        if self._cluster is not None and self._cluster.stdin is not None:
-            self._cluster.stdin.close()
-            self._cluster.wait(60)
+        if self._cluster is not None:
+            self._cluster.close()
 
     def places(self, name: str) -> list[int]:
         """Where a fault of the kind can be, as a number of the requests that it may happen at."""
@@ -278,26 +274,11 @@ class StoreSweep:
 
     def _dask(self) -> str:
         """The address of a cluster of two workers."""
-        if self._cluster is None:
-            self._cluster = subprocess.Popen(
-                [sys.executable, dask_cluster.__file__, "2", "1"],
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert self._cluster.stdout is not None
-            self._scheduler = self._cluster.stdout.readline().strip()
-        return self._scheduler
+        self._cluster = self._cluster or Cluster(2, 1)
+        return self._cluster.address
 
     def _dask_workers(self) -> list[int]:
-        if self._cluster is None:
-            return []
-        assert self._cluster.stdin is not None
-        assert self._cluster.stdout is not None
-        self._cluster.stdin.write("pids\n")
-        self._cluster.stdin.flush()
-        return [int(word) for word in self._cluster.stdout.readline().split()]
+        return [] if self._cluster is None else [int(word) for word in self._cluster.ask("pids").split()]
 
 
 def _end(run: Started) -> Outcome:
