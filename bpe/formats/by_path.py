@@ -38,12 +38,9 @@ def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Special
 
 
 def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
-    in_folder = path.is_dir()
     files = files_of(path)
     path = files[0]
-    settings = folder.Settings()
-    if pattern is None and _companions(path, in_folder):
-        settings = folder.read_settings(path.parent)
+    settings = folder.read_settings(file for file in files[1:] if pattern is None and file.suffix == ".json")
     if path.name.endswith("vocab.json"):
         return _load_pair(path, files[1], settings, pattern, special_tokens)
     data = read_file(path)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats import huggingface, sentencepiece
 from bpe.formats.byte_alphabet import to_characters
-from bpe.formats.faults import must_be, unsupported
+from bpe.formats.faults import must_be, unsupported, within
 from bpe.formats.json_input import parse
 from bpe.parts import Parts
 from bpe.vocabulary import LOWER_BLOCK
@@ -160,25 +160,20 @@ class Settings:
         return bool(self.special_tokens or self.added_tokens or self.config.get("added_tokens_decoder"))
 
 
-def read_settings(folder: Path) -> Settings:
-    """Read the configuration in a folder; the error names the file."""
+def read_settings(paths: Iterable[Path]) -> Settings:
+    """Read the configuration in these files; the error names the file."""
     found: dict[str, Json] = {}
-    for name in COMPANIONS:
-        path = folder / name
-        if not path.is_file():
-            continue
-        try:
+    for path in paths:
+        with within(path):
             value = parse(path.read_bytes())
-        except BadTokenizer as error:
-            raise BadTokenizer(f"{path}: {error}") from None
         if not isinstance(value, dict):
             raise must_be(str(path), "an object", value)
-        found[name] = value
+        found[path.name] = value
     config, model = found.get(CONFIG, {}), found.get(MODEL_CONFIG, {})
     model_type = model.get("model_type") if isinstance(model.get("model_type"), str) else None
     kind = config.get("tokenizer_class") or model.get("tokenizer_class") or _BY_TYPE.get(model_type or "")
     if not isinstance(kind, (str, type(None))):
-        raise must_be(f"{folder / CONFIG}: tokenizer_class", "a text", kind)
+        raise must_be(f"{CONFIG}: tokenizer_class", "a text", kind)
     return Settings(
         None if kind is None else kind.removesuffix("Fast"),
         model_type,
