@@ -52,7 +52,7 @@ class _Type(NamedTuple):
     make: Callable[..., Any] | None = None
 
 
-# -- fields and components with rules of their own -----------------------------------------------------------------
+# -- readers of fields, and components that are not built field by field --------------------------------------------
 
 
 def _pattern(value: Any, path: str) -> tuple[str, bool]:
