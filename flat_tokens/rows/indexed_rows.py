@@ -16,7 +16,7 @@ from flat_tokens.errors import RangeError
 from flat_tokens.format import Int64
 from flat_tokens.masks import mask_of
 from flat_tokens.rows.batch import Batch
-from flat_tokens.rows.cut import RowCut
+from flat_tokens.rows.cut import RowCut, RowTable
 from flat_tokens.rows.reader import RowReader, RowSource
 
 
@@ -48,7 +48,7 @@ class IndexedRows:
             encoded, first = self._reader.plain_row(int(rows[0]))
             return cut.batch(encoded, np.array([first]))
         slots = np.arange(len(rows))
-        table = self._reader.new_table(max(1, len(rows)))
+        table = RowTable(max(1, len(rows)), cut.length, self._reader.source.is_padded, self._reader.is_masked)
         self._reader.read(self._reader.request(rows), table, slots, is_cached=True)
         return table.batch(slots, cut)
 

@@ -134,10 +134,6 @@ class RowReader:
         self._last_tokens: dict[int, int] = {}
         self.is_plain = isinstance(source, PackedRows) and not source.is_padded and mask is None
 
-    def new_table(self, slots: int) -> RowTable:
-        """A table for some rows."""
-        return RowTable(slots, self.source.length, self.source.is_padded, self.is_masked)
-
     def plain_row(self, row: int) -> tuple[Uint32, int]:
         """Return the tokens of a row, if `is_plain`, after the token before it; and the index of the first token."""
         start, length = row * self.source.length, self.source.length
