@@ -13,8 +13,7 @@ from contextlib import ExitStack
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from bpe.cli.stop_signals import StopSignals
 from bpe.cli.text_input import input_sources, plain_text_note
@@ -48,7 +47,7 @@ def counted_inputs(options: Namespace) -> list[Source]:
     ]
 
 
-class CountingRun:
+class CountingRun(ExitStack):
     """Counts the inputs of a command; a context manager.
 
     cut: how text is split, and the counts files.
@@ -64,25 +63,20 @@ class CountingRun:
         keep: Path | None = None,
         engine: EngineOptions | None = None,
     ) -> None:
+        super().__init__()
         self._options, self._sources, self._cut = options, sources, cut
         self._keep, self._engine = keep, engine
         self.budget = MemoryBudget.of(options.max_memory)
-        beside = None if is_url(options.output) else Path(options.output).parent
-        self.workspace = Workspace(options.temp_dir or beside)
+        folder = None if is_url(options.output) else Path(options.output).parent
+        self.workspace = Workspace(options.temp_dir or folder)
         self.progress = TrainingProgress(options.quiet)
         self._signals = StopSignals()
-        self._stack = ExitStack()
         self._saved = ""  # file that holds the counts
 
-    def __enter__(self) -> CountingRun:
+    def __enter__(self) -> Self:
         for context in (self._signals, self.workspace, self.progress):
-            self._stack.enter_context(context)
+            self.enter_context(context)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
 
     def gather(self) -> CountSet:
         """Return the counts of all inputs and counts files."""

@@ -13,7 +13,6 @@ from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable, shown
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output
-from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import other_cut
@@ -103,7 +102,8 @@ def _count(
 
 
 def _load_counts(paths: list[str], tokenizer: Tokenizer, storage_options: dict[str, str]) -> PretokenCounts:
-    facts = CountSet.of_files(paths, storage_options).facts
+    counts = PretokenCounts.load(*paths, storage_options=storage_options)
+    facts = counts.facts
     if facts.pretokenizer != tokenizer.pretokenizer:
         raise other_cut(
             paths[0], "pattern", shown(facts.pattern), shown(tokenizer.pattern), _COUNT_AS_TOKENIZER
@@ -116,7 +116,7 @@ def _load_counts(paths: list[str], tokenizer: Tokenizer, storage_options: dict[s
             tokenizer.normalizer or "none",
             _COUNT_AS_TOKENIZER,
         )
-    return PretokenCounts.load(*paths, storage_options=storage_options)
+    return counts
 
 
 def _listed(names: list[str]) -> str:
