@@ -42,7 +42,7 @@ class AlignedText(NamedTuple):
         return AlignedText(self.text[start:stop], self.starts[start:stop], self.stops[start:stop])
 
     def from_sources(self, text: str, sources: Iterable[int]) -> AlignedText:
-        """Return another text. sources: the index of the character here whose span each of its characters has."""
+        """Return another text. sources: for each of its characters, the index here of the character with its span."""
         sources = list(sources)
         return AlignedText(text, [self.starts[at] for at in sources], [self.stops[at] for at in sources])
 
@@ -97,7 +97,7 @@ def _apply(text: AlignedText, component: normalizers.Component) -> AlignedText:
 
 
 class _Step(dict[str, str]):
-    """A step of the core that changes each character by itself: character -> text."""
+    """A step of the core that changes each character independently: character -> text."""
 
     def __init__(self, name: str, argument: bytes = b"") -> None:
         self._core = _core.Normalizer([(name, argument, b"")])

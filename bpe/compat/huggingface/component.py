@@ -84,7 +84,7 @@ _FIELD_TYPES: Final = {
     "Charsmap": _FieldType(
         lambda _, value: bytes(value), lambda value: base64.b64encode(value).decode(), base64.b64decode, True
     ),
-    # those of TemplateProcessing, which checks them itself
+    # only in TemplateProcessing, which checks them
     "list[Any]": _FieldType(lambda _, value: value),
     "dict[str, Any]": _FieldType(lambda _, value: dict(sorted(value.items()))),
 }

@@ -161,7 +161,7 @@ class CTC(Decoder):
 class DecodeStream:
     """Decodes IDs one by one: `step` returns the text that has become certain, or None.
 
-    ids: the IDs before, whose text is not returned.
+    ids: the IDs before the first step. Their text is not returned.
     """
 
     def __init__(self, ids: Iterable[int] | None = None, skip_special_tokens: bool = False) -> None:

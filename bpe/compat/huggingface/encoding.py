@@ -7,8 +7,8 @@ IDs are known before.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Self
+from collections.abc import Sequence
+from typing import Any, Final, Protocol, Self
 
 from bpe.compat.huggingface.arguments import count, id_number, one_of, text, warn_unknown
 from bpe.errors import BadArgument
@@ -25,18 +25,24 @@ WHITE_SPACE: Final = (
 _TRIMMED: Final = "\u0120" + WHITE_SPACE  # with the space of the byte alphabet
 
 
+class Source(Protocol):
+    """Encoded texts whose encodings are made on demand."""
+
+    def ids(self, index: int) -> list[int]: ...
+    def length(self, index: int) -> int: ...
+    def encoding(self, index: int) -> Encoding: ...
+
+
 class Encoding:
     """Tokens of one or more sequences. Each property returns a new list."""
 
-    __slots__ = ("__weakref__", "_columns", "_known_ids", "_length", "_make", "_ranges", "parts")
+    __slots__ = ("__weakref__", "_columns", "_index", "_ranges", "_source", "parts")
 
     parts: list[Encoding]  # what truncation cut off
     _columns: list[list[Any]]
     _ranges: dict[int, Span]  # the tokens of each sequence; empty: one sequence of all tokens
-    # of a deferred encoding, else None
-    _known_ids: Callable[[], list[int]] | None
-    _length: int
-    _make: Callable[[], Encoding] | None
+    _source: Source | None  # of a deferred encoding
+    _index: int
 
     def __init__(self) -> None:
         self._set([[] for _ in range(7)])
@@ -48,7 +54,7 @@ class Encoding:
         parts: Sequence[Encoding] = (),
     ) -> Self:
         self._ranges, self.parts, self._columns = ranges or {}, list(parts), columns
-        self._make = self._known_ids = None
+        self._source = None
         return self
 
     @classmethod
@@ -63,8 +69,9 @@ class Encoding:
         attention: int = 1,
     ) -> Encoding:
         """Return the encoding with these lists and constants."""
-        constants = [[value] * len(ids) for value in (type_id, special, attention)]
-        return cls()._set([ids, constants[0], tokens, words, offsets, constants[1], constants[2]])
+        count = len(ids)
+        masks = [special] * count, [attention] * count
+        return cls.__new__(cls)._set([ids, [type_id] * count, tokens, words, offsets, *masks])
 
     @classmethod
     def special(cls, ids: list[int], tokens: list[str], type_id: int = 0, attention: int = 1) -> Encoding:
@@ -73,17 +80,17 @@ class Encoding:
         return cls.of(list(ids), list(tokens), nothing, [None] * len(ids), type_id, 1, attention)
 
     @classmethod
-    def deferred(cls, ids: Callable[[], list[int]], length: int, make: Callable[[], Encoding]) -> Encoding:
-        """Return an encoding that is made when anything except its IDs is read."""
+    def deferred(cls, source: Source, index: int) -> Encoding:
+        """Return encoding `index` of a source, which is made when anything except its IDs is read."""
         encoding = cls.__new__(cls)
-        encoding._known_ids, encoding._length, encoding._make = ids, length, make
+        encoding._source, encoding._index = source, index
         return encoding
 
     def __getattr__(self, name: str) -> Any:
         # Called for slots that are not set yet.
-        if name not in ("_columns", "_ranges", "parts") or (make := self._make) is None:
+        if name not in ("_columns", "_ranges", "parts") or (source := self._source) is None:
             raise AttributeError(f"Encoding has no attribute {name!r}")
-        made = make()
+        made = source.encoding(self._index)
         self._set(made._columns, made._ranges, made.parts)
         return getattr(self, name)
 
@@ -94,15 +101,15 @@ class Encoding:
         )
 
     def __len__(self) -> int:
-        return len(self._columns[_IDS]) if self._known_ids is None else self._length
+        return len(self._columns[_IDS]) if self._source is None else self._source.length(self._index)
 
     # -- columns -------------------------------------------------------------------------------------------------
 
     @property
     def ids(self) -> list[int]:
         """The IDs."""
-        known = self._known_ids
-        return self._columns[_IDS][:] if known is None else known()
+        source = self._source
+        return self._columns[_IDS][:] if source is None else source.ids(self._index)
 
     @property
     def tokens(self) -> list[str]:
@@ -127,7 +134,7 @@ class Encoding:
 
     @property
     def type_ids(self) -> list[int]:
-        """The type of each token, which tells the sequences of a pair apart."""
+        """The type of each token. The sequences of a pair have different types."""
         return self._columns[_TYPES][:]
 
     @property

@@ -161,6 +161,10 @@ class BPE(Model):
         made.__dict__.update(self.__dict__)
         return made
 
+    def fields(self) -> list[Any]:
+        """Return the options in the order of the class."""
+        return [self.__dict__[field.name] for field in self._fields()]
+
     def options(self) -> dict[str, Any]:
         """Return tokenizer.json's model without entries and merges."""
         return super().to_json()

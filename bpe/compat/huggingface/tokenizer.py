@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -57,11 +57,13 @@ class _Built(NamedTuple):
     """Made from the state of a tokenizer.
 
     engine: returns the engine, which is built when it is first needed.
+    around: without and with special tokens, the IDs before and after a text; None if it does not occur once.
     added: ID -> normalized text of the added tokens. skipped: IDs that decoding can skip.
     """
 
     state: list[Any]
     engine: Callable[[], Engine]
+    around: list[tuple[list[int], list[int]] | None]
     added: dict[int, str]
     skipped: frozenset[int]
     not_byte_level: frozenset[int]  # added tokens that ByteLevel decodes to another text, such as "Ġ"
@@ -127,8 +129,8 @@ class Tokenizer:
     # -- the core ------------------------------------------------------------------------------------------------
 
     def _current(self) -> _Built:
-        """Return what was built from the current state. Threads that build at the same time build equal ones."""
-        built, state = self._built, [self._model.options(), *self._components.values()]
+        """Return the result for the current state. Threads may build equal results at the same time."""
+        built, state = self._built, [self._model.fields(), *self._components.values()]
         if built is None or built.state != state:
             built = self._built = self._build(copy.deepcopy(state))
         return built
@@ -139,7 +141,7 @@ class Tokenizer:
         for id_, token in self._added.tokens.items():
             if token.normalized and normalizer is not None:
                 added[id_] = normalizer.of_tokens.apply_to_text(token.content)
-        # Special tokens are skipped by their text: that of an added token, else of an entry.
+        # Special tokens are skipped by their text, which is an added token or an entry.
         special = self._added.special
         skipped = {id_ for id_, text in added.items() if text in special}
         for entry_id in map(self._model.token_to_id, special):
@@ -150,7 +152,9 @@ class Tokenizer:
             for id_, text in added.items()
             if text != self._added.tokens[id_].content or to_bytes(text) not in (None, text.encode())
         }
-        return _Built(state, cache(self._build_engine), added, frozenset(skipped), frozenset(not_byte_level))
+        around = [self._around(add_special_tokens) for add_special_tokens in (False, True)]
+        engine = cache(self._build_engine)
+        return _Built(state, engine, around, added, frozenset(skipped), frozenset(not_byte_level))
 
     def _build_engine(self) -> Engine:
         components = tuple(each for each, _ in components_from_json(self._json("pre_tokenizer")))
@@ -171,7 +175,7 @@ class Tokenizer:
 
     def _core_state(self) -> list[Any]:
         components = copy.deepcopy([self.normalizer, self.pre_tokenizer])
-        return [id(self._model), self._model.options(), *components, self._added.for_core()]
+        return [id(self._model), self._model.fields(), *components, self._added.for_core()]
 
     # -- vocabulary ----------------------------------------------------------------------------------------------
 
@@ -449,13 +453,14 @@ class Tokenizer:
             for text in texts:
                 arguments.input_text(text)
             raise
-        around = self._around(add)
+        around = built.around[add]
         is_plain = self._truncation is None and self._padding is None and not is_pretokenized
+        source = _Source(batch, around or ([], []), self.post_processor, add)
         encodings: list[Encoding] = []
         index = 0
         for item in items:
             if around is not None and is_plain and len(item) == 1:
-                encodings.append(self._deferred(batch, index, around, add))
+                encodings.append(Encoding.deferred(source, index))
                 index += 1
                 continue
             sequences = []
@@ -468,23 +473,9 @@ class Tokenizer:
         return encodings
 
     def _around(self, add: bool) -> tuple[list[int], list[int]] | None:
-        """Return the IDs that are added before and after a text, None if the text does not occur once."""
         ids = post_process(self.post_processor, [Encoding.special([-1], [""])], add).ids
         index = ids.index(-1) if ids.count(-1) == 1 else None
         return None if index is None else (ids[:index], ids[index + 1 :])
-
-    def _deferred(self, batch: Batch, index: int, around: tuple[list[int], list[int]], add: bool) -> Encoding:
-        front, back = around
-        processor = self.post_processor
-        length = batch.bounds[index + 1] - batch.bounds[index] + len(front) + len(back)
-        ids: Callable[[], list[int]] = partial(batch.ids, index)
-
-        def make() -> Encoding:
-            return post_process(processor, [_encoding([batch.columns(index)], 0, False)], add)
-
-        return Encoding.deferred(
-            (lambda: [*front, *batch.ids(index), *back]) if front or back else ids, length, make
-        )
 
     def _finished(self, sequences: list[Encoding], add: bool) -> Encoding:
         """Truncate, add special tokens and pad."""
@@ -573,8 +564,30 @@ class Tokenizer:
         self.add_special_tokens(trainer.special_tokens if trainer is not None else [])
 
 
+class _Source:
+    """The encodings of single texts. around: IDs before and after each."""
+
+    def __init__(
+        self, batch: Batch, around: tuple[list[int], list[int]], processor: PostProcessor | None, add: bool
+    ) -> None:
+        self._batch, self._processor, self._add = batch, processor, add
+        self._front, self._back = around
+        self._added = len(self._front) + len(self._back)
+
+    def ids(self, index: int) -> list[int]:
+        ids = self._batch.ids(index)
+        return [*self._front, *ids, *self._back] if self._added else ids
+
+    def length(self, index: int) -> int:
+        return self._batch.bounds[index + 1] - self._batch.bounds[index] + self._added
+
+    def encoding(self, index: int) -> Encoding:
+        text = _encoding([self._batch.columns(index)], 0, False)
+        return post_process(self._processor, [text], self._add)
+
+
 def _encoding(columns: Sequence[Columns], type_id: int, are_words: bool) -> Encoding:
-    """Return the encoding of a sequence. are_words: the columns are those of pre-tokenized words."""
+    """Return the encoding of a sequence. are_words: the columns belong to pre-tokenized words."""
     ids, tokens, offsets, words = columns[0] if len(columns) == 1 else Columns([], [], [], [])
     if len(columns) != 1:
         for each in columns:

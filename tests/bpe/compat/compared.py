@@ -26,7 +26,7 @@ PIECES = (
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 TEXT = (
-    "The mill stands where the river bends, and the miller's daughter sings: it's 1234 o'clock! "
+    "The mill is where the river bends, and the miller's daughter sings: it's 1234 o'clock! "
     "Die Mühle steht am Fluß; 水車は川の曲がり角に立っている。 é à ü ñ "
 ) * 8
 

@@ -41,7 +41,7 @@ class _DifferentError(Exception):
 
 
 class _EndError(Exception):
-    """This package refuses what comes next, or tokenizers panics."""
+    """This package refuses the next call, or tokenizers panics."""
 
 
 def difference(seed: int) -> Outcome:
