@@ -1,4 +1,4 @@
-"""Encodings of tiktoken with odd ranks and special tokens, drawn by a seed, beside those of this package."""
+"""Compares random encodings of tiktoken, with odd ranks and special tokens, with those of this package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odd_files import SYMBOLS, odd_text
 
 from bpe.compat import tiktoken as ours_of
 
-# Each takes the whole of a text: what a pattern leaves out is an error here alone.
+# Each matches all text. Unmatched text is an error in this package only.
 PATTERNS = [
     r"\p{L}+|\P{L}+",
     r"\s+|\S+",
@@ -22,7 +22,7 @@ PATTERNS = [
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s",
 ]
-# None begins with another: tiktoken finds either of two such, by the order of a hash map.
+# None is a prefix of another, as tiktoken's choice then depends on a hash map.
 SPECIAL = ["<s>", "</s>", "<x>", "x>", "ab", " ", "é", "\n\n", "中", "<|endoftext|>"]
 
 
@@ -38,7 +38,7 @@ class _DifferentError(Exception):
 
 
 def odd_encoding(rng: random.Random) -> dict[str, Any]:
-    """The arguments of an Encoding: ranks with gaps and entries that nothing reaches, special tokens anywhere."""
+    """Return the arguments of an Encoding, with gaps in the ranks and unreachable entries."""
     entries = [bytes([byte]) for byte in rng.sample(range(256), 256)]
     for _ in range(rng.choice([0, 5, 50, 200])):
         text = odd_text(rng).encode()
@@ -61,7 +61,7 @@ def odd_encoding(rng: random.Random) -> dict[str, Any]:
 
 
 def difference(seed: int) -> Outcome:
-    """What came of the encoding of this seed."""
+    """Return the outcome of a seed."""
     rng = random.Random(seed)
     given = odd_encoding(rng)
     both = ours_of.Encoding(**given), theirs_of.Encoding(**given)
@@ -130,7 +130,7 @@ def _compare(rng: random.Random, both: tuple[Any, Any], given: dict[str, Any]) -
 
 
 def _same(ours: Any, theirs: Any) -> bool:
-    """Whether both are equal, or errors that one `except` catches; whatever is right where tiktoken panics."""
+    """Return whether both are equal, or errors of one class. Any result is right if tiktoken panics."""
     if not isinstance(theirs, BaseException):
         return bool(ours == theirs)
     return not isinstance(theirs, Exception) or isinstance(ours, type(theirs))
