@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from bpe import reference
 from bpe.added_tokens import AddedToken
@@ -17,6 +16,8 @@ from bpe.pretoken_counts.counting import count_pretokens
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_on, train_sizes
 from bpe.training_options import TrainingOptions
+from bpe.vocabulary import BYTE_ENTRIES, TextRules
+from tests.bpe.text_vocabularies import NAMES, WORDS, text_vocabulary
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
@@ -46,12 +47,13 @@ def expanded(ids: list[int], old: Tokenizer, new: Tokenizer) -> list[int]:
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
-@pytest.mark.parametrize("like", ["gpt-2", "qwen-3", "deepseek-v3"])
+@pytest.mark.parametrize("like", ["gpt-2", "deepseek-v3", "llama-2", "gemma-3", "clip"])
 def test_on_the_same_text_it_is_the_longer_training(like: str, tie_break: Any) -> None:
     text = text_of(1).encode()
-    sizes = train_sizes([text], [300, 340, 500], TrainingOptions([END], tie_break=tie_break, like=like))
-    for size in (300, 340):
-        assert train([text], 500, tie_break=tie_break, continue_from=sizes[size]) == sizes[500]
+    options = TrainingOptions([END, "<unk>"], tie_break=tie_break, like=like)
+    sizes = train_sizes([text], [700, 740, 800], options)
+    for size in (700, 740):
+        assert train([text], 800, tie_break=tie_break, continue_from=sizes[size]) == sizes[800]
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
@@ -76,48 +78,12 @@ def test_all_of_the_old_tokenizer_stays(tie_break: Any, tmp_path: Path) -> None:
     assert theirs.encode(text).ids == new.encode(text)
 
 
-@pytest.mark.parametrize("min_frequency", [0, 3])
-def test_a_vocabulary_of_bpe_trainer_continues_like_bpe_trainer(min_frequency: int, tmp_path: Path) -> None:
-    text = text_of(8)
-
-    def trained(vocab_size: int) -> Any:
-        tokenizer = tokenizers.Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            special_tokens=["<s>"],
-            min_frequency=min_frequency,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
-        tokenizer.train_from_iterator([text], trainer)
-        return tokenizer
-
-    trained(300).save(str(tmp_path / "old.json"))
-    new = train(
-        [text.encode()],
-        600,
-        tie_break="huggingface",
-        min_frequency=min_frequency,
-        continue_from=tmp_path / "old.json",
-    )
-    new.save(tmp_path / "new.json")
-    theirs = trained(600)
-    assert tokenizers.Tokenizer.from_file(str(tmp_path / "new.json")).get_vocab() == theirs.get_vocab()
-    assert new.encode(text) == theirs.encode(text).ids
-
-
-def with_unreachable_entries() -> Tokenizer:
-    """Return a tokenizer with ignore_merges, two splits of an entry, entries that no merge makes, and ID gaps."""
+def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
+    """The tokenizer also has two splits of an entry, and gaps between IDs."""
     entries = [bytes([byte]) for byte in range(256)] + [b"ab", b"abc", b"bc", b" tion", b"aba", b"de"]
     vocab = {2 * id_ + 7: entry for id_, entry in enumerate(entries)}
     merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b"a", b"bc"), (b"d", b"e")]
-    return Tokenizer(vocab, merges, {END: 3}, "gpt2", ignore_merges=True)
-
-
-def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
-    old = with_unreachable_entries()
+    old = Tokenizer(vocab, merges, {END: 3}, "gpt2", ignore_merges=True)
     text = text_of(5) + " tion aba abab dede " * 30
     new = train([text.encode()], old.vocab_size + 150, continue_from=old)
     assert new.ignore_merges
@@ -178,17 +144,87 @@ def test_tokenizers_that_cannot_be_continued_are_refused(tmp_path: Path) -> None
         train(["no/such/file"], 300, continue_from=ranks)
     ranks.save(tmp_path / "listed.json")
     assert train([b"aab ababab"], 262, continue_from=tmp_path / "listed.json").vocab_size == 262
-    for options, message in [
-        ({"pattern": "gpt2"}, "^pattern: .*continue_from"),
-        ({"like": "gpt-2"}, "^like: .*continue_from"),
-        (
-            {"initial_alphabet": "a"},
-            "^initial_alphabet: .*continue_from",
-        ),
-        ({"limit_alphabet": 9}, "^limit_alphabet: .*continue_from"),
-        ({"special_tokens": ["ab"]}, "^special_tokens: .*'ab'"),
-        ({"vocab_size": 259}, "^vocab_size: .*260.*259"),
+    for options in [
+        {"pattern": "gpt2"},
+        {"like": "gpt-2"},
+        {"initial_alphabet": "a"},
+        {"limit_alphabet": 9},
+        {"special_tokens": ["ab"]},
+        {"vocab_size": 259},
     ]:
         arguments: dict[str, Any] = {"vocab_size": 300, "continue_from": old} | options
-        with pytest.raises(BadArgument, match=message):
+        with pytest.raises(BadArgument, match=f"^{next(iter(options))}: "):
             train([b"ab"], **arguments)
+
+
+# -- entries of text -----------------------------------------------------------------------------------------
+
+
+def words_of(seed: int, words: int = 60) -> str:
+    """Words known to the vocabularies, and characters and bytes unknown to them."""
+    more = ["th\u65e5qu\u00e8re", "new\U0001f600newer", "</w>", "##the"]
+    return " ".join(random.Random(seed).choices([*WORDS, *more], k=words))
+
+
+@pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
+@pytest.mark.parametrize("name", NAMES)
+def test_entries_of_text_stay_and_new_merges_follow(name: str, tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text(text_vocabulary(name))
+    old = Tokenizer.load(tmp_path / "old.json")
+    text, tie_break = words_of(1), random.Random(name).choice(["lexicographic", "huggingface"])
+    new = train(
+        [text.encode()],
+        old.vocab_size + 21,
+        ["<new>"],
+        tie_break=tie_break,
+        continue_from=tmp_path / "old.json",
+        max_token_length=6,
+    )
+    assert {id_: new.vocab[id_] for id_ in old.vocab} == dict(old.vocab)
+    assert new.merges[: len(old.merges)] == old.merges
+    assert new.special_tokens == old.special_tokens | {"<new>": old.max_token_id + 1}
+    if TextRules.of_text(old.text_rules):
+        counts = count_pretokens(
+            [text.encode()], list(old.special_tokens), old.pretokenizer, normalizer=old.parts.normalizer
+        )
+        assert new.merges[len(old.merges) :] == reference.train(
+            counts.as_dict(),
+            20,
+            tie_break,
+            first_entries=[old.vocab[id_] for id_ in sorted(old.vocab)],
+            first_merges=old.merges,
+            ignore_merges=old.ignore_merges,
+            reserved=[*(token.encode() for token in old.special_tokens), *BYTE_ENTRIES],
+            text_rules=old.text_rules,
+            max_token_letters=5,
+        )
+    new.save(tmp_path / "new.json")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "new.json"))
+    for each in (text, words_of(2, 300), "\U0001f600 <unk> a</w> ##b <new>"):
+        ids = list(new.encode(each, allowed_special="all"))
+        assert ids == theirs.encode(each, add_special_tokens=False).ids
+        assert new.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+
+
+def test_text_never_becomes_a_byte_entry_or_the_unknown_token() -> None:
+    """The vocabulary has one byte entry; the text spells another one."""
+    entries = [b"<unk>", b"<0x41>", *(letter.encode() for letter in "<0x4>Dunk")]
+    rules = TextRules(byte_fallback=True, unk_token="<unk>", fuse_unk=True)
+    old = Tokenizer(dict(enumerate(entries)), [], text_rules=rules)
+    new = train([b"<0x4D> <unk>" * 9], 40, continue_from=old)
+    assert b"<0x4D>" not in new.vocab.values()
+    assert [entry for entry in new.vocab.values() if b"<unk>" in entry] == [b"<unk>"]
+
+
+def test_a_sentencepiece_model_is_continued(tmp_path: Path) -> None:
+    text = words_of(4, 300)
+    first = train([text.encode()], 420, ["<unk>", "<s>", "</s>"], like="llama-2")
+    first.export_sentencepiece(tmp_path / "old.model")
+    old = Tokenizer.load(tmp_path / "old.model")
+    new = train([text.encode()], old.vocab_size + 30, continue_from=tmp_path / "old.model")
+    assert {id_: new.vocab[id_] for id_ in old.vocab} == dict(old.vocab)
+    assert (new.vocab_size, len(new.merges)) == (old.vocab_size + 30, len(old.merges) + 30)
+    same = tokenizers.Tokenizer.from_str(new.canonical_json.decode())
+    assert same.encode(text, add_special_tokens=False).ids == list(new.encode(text))
+    new.export_sentencepiece(tmp_path / "new.model")
+    assert Tokenizer.load(tmp_path / "new.model").encode(text) == new.encode(text)
