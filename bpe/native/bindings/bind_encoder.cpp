@@ -1,6 +1,6 @@
 // Python bindings of vocabularies and encoding.
-#include "bindings/id_lists.hpp"
 #include "bindings/tokenizer_core.hpp"
+#include "common/prefetch.hpp"
 #include "vocabulary/model_text.hpp"
 
 #include <algorithm>
@@ -10,6 +10,43 @@
 namespace bpe::python {
 
 namespace {
+
+constexpr uint32_t max_kept = uint32_t{1} << 18; // the largest vocabularies in use
+
+std::vector<PyObject *> &kept_ints() {
+  static std::vector<PyObject *> kept(max_kept);
+  return kept;
+}
+
+// Return a new reference to the int.
+PyObject *int_of(std::vector<PyObject *> &kept, uint32_t id) {
+  if (id >= max_kept)
+    return PyLong_FromUnsignedLong(id);
+  PyObject *&value = kept[id];
+  if (!value && !(value = PyLong_FromUnsignedLong(id)))
+    return nullptr;
+  Py_INCREF(value);
+  return value;
+}
+
+// Return a list of these IDs. Ints below 2^18 are created once and kept for the process: an ID in a list then
+// costs a reference, while a new object would cost more than encoding the text.
+nb::list id_list(const uint32_t *ids, size_t size) {
+  nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(size)));
+  if (!out.is_valid())
+    throw nb::python_error();
+  std::vector<PyObject *> &kept = kept_ints();
+  constexpr size_t ahead = 8; // prefetch distance, since the objects are scattered in memory
+  for (size_t i = 0; i < size; ++i) {
+    if (i + ahead < size && ids[i + ahead] < max_kept)
+      prefetch_to_write(kept[ids[i + ahead]]);
+    PyObject *const id = int_of(kept, ids[i]);
+    if (!id)
+      throw nb::python_error();
+    NB_LIST_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), id);
+  }
+  return out;
+}
 
 // Return a dict of an encoder's entries, with new bytes objects.
 nb::dict entries_of(const TokenizerCore &core) {

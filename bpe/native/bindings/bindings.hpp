@@ -47,7 +47,6 @@ template <class T> std::shared_ptr<const T> shared(const T *argument) {
 }
 
 // Each adds its functions and classes to the module.
-void bind_pretokenize(nb::module_ &m);
 void bind_automaton(nb::module_ &m); // before all that take an automaton
 void bind_normalizer(nb::module_ &m);
 void bind_encoder(nb::module_ &m);
