@@ -122,6 +122,7 @@ class FolderWorkDir(WorkDir):
         sync_folders(self.dataset)
         if os.path.lexists(self._target):
             self.check_output()  # the output may have appeared during the run
+            remove_folder(self._folder / REPLACED_NAME)  # of a run that ended right after it had published
             rename(self._target, self._folder / REPLACED_NAME)
         rename(self.dataset, self._target)
         sync(self._target.parent)
