@@ -18,6 +18,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 import zipfile
@@ -25,6 +26,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, BinaryIO, Final, NoReturn
 
 import numpy as np
@@ -261,7 +263,12 @@ def _write(
         check_total(total, "counts file")
         header = {"format": FORMAT, "distinct": distinct, "total": total, "longest": longest}
         data = np.frombuffer(json.dumps(header | facts.to_json(), separators=(",", ":")).encode(), np.uint8)
-        archive = stack.enter_context(zipfile.ZipFile(file, "w"))
+        target: Any = file
+        if not stat.S_ISREG(
+            os.fstat(file.fileno()).st_mode
+        ):  # offsets of a device such as /dev/null mean nothing
+            target = SimpleNamespace(write=file.write, flush=file.flush)
+        archive = stack.enter_context(zipfile.ZipFile(target, "w"))
         widths = np.min_scalar_type(longest), np.min_scalar_type(highest)
         _write_column(archive, "pretoken_bytes", np.uint8, text_bytes, (text for text, _, _ in blocks()))
         _write_column(archive, "lengths", widths[0], distinct, (_lengths(ends) for _, ends, _ in blocks()))
