@@ -26,7 +26,7 @@ _TRIMMED: Final = "\u0120" + WHITE_SPACE  # with the space of the byte alphabet
 
 
 class Source(Protocol):
-    """Encoded texts whose encodings are made on demand."""
+    """Encoded texts. Their encodings are made on demand."""
 
     def ids(self, index: int) -> list[int]: ...
     def length(self, index: int) -> int: ...

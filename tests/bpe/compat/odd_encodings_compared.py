@@ -1,4 +1,4 @@
-"""Compares random encodings of tiktoken, with odd ranks and special tokens, with those of this package."""
+"""Compares random encodings of tiktoken and of this package, with odd ranks and special tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components have the arguments, results and spelling of those of tokenizers, and errors of the same class."""
+"""Components have the arguments, results, spelling and errors of the tokenizers library."""
 
 from __future__ import annotations
 

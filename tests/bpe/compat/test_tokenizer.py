@@ -1,4 +1,4 @@
-"""A `Tokenizer` of bpe.compat.huggingface behaves like that of tokenizers: drawn calls, and one test per past bug."""
+"""A `Tokenizer` of bpe.compat.huggingface behaves as in tokenizers: drawn calls, and one test per past bug."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_lists_belong_to_the_caller() -> None:
 
 def test_components_may_change() -> None:
     ours, theirs = both()
-    text = "The Mill  é stands<s>"
+    text = "The Mill  é is<s>"
     before = ours.encode(text).ids
     given = normalizers.Sequence([normalizers.NFD(), normalizers.Strip()])
     ours.normalizer = given
@@ -153,7 +153,7 @@ def test_an_encoding_that_is_processed_again(kind: str) -> None:
     for tokenizer in (ours, theirs):
         tokenizer.enable_truncation(9)
         tokenizer.enable_padding(length=16, pad_type_id=3)
-    pair = ("the mill stands where", "the river bends and sings")
+    pair = ("the mill is where", "the river bends and sings")
     mine, other = ours.encode(*pair), theirs.encode(*pair)
     assert_same(ours.post_process(mine, mine), theirs.post_process(other, other))
     assert_same(mine, other)
@@ -164,7 +164,7 @@ def test_overflowing_parts_are_copies() -> None:
     ours, theirs = both(post_processor=template())
     for tokenizer in (ours, theirs):
         tokenizer.enable_truncation(5)
-    pairs = [each.encode("the mill stands where the river bends") for each in (ours, theirs)]
+    pairs = [each.encode("the mill is where the river bends") for each in (ours, theirs)]
     for encoding in pairs:
         encoding.overflowing[0].pad(9)
     assert_same(*pairs)
@@ -242,7 +242,7 @@ def test_of_a_tokenizer_with_entries_of_text(model: dict[str, Any]) -> None:
     ],
 )
 def test_an_added_token_is_no_entry_of_the_saved_file(content: str, model: Any, tmp_path: Path) -> None:
-    """Where it is not a word of its own, and so no token, it became an entry."""
+    """Where single_word excludes it, it became an entry."""
     path = str(tmp_path / "tokenizer.json")
     text = file_of(TEXT, token(content, 5, single_word=True), token("<s>", 6), **model)
     Path(path).write_text(text, encoding="utf-8")
