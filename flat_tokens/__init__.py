@@ -6,7 +6,7 @@
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
 The names below are imported on first use, so that readers do not pay for the import of the writer. A few loops are in
-C++ (flat_tokens/native).
+C++ (flat_tokens/built.py).
 """
 
 from __future__ import annotations

@@ -1,19 +1,15 @@
 """The native loops of flat_tokens. Arrays are contiguous. Wrong sizes and values raise ValueError."""
 
-from typing import Any
-
-import numpy.typing as npt
-
-Array = npt.NDArray[Any]
+from typing_extensions import Buffer
 
 def cut_rows(
-    encoded: Array,
-    firsts: Array,
+    encoded: Buffer,
+    firsts: Buffer,
     length: int,
     start_id: int,
-    inputs: Array,
-    targets: Array,
-    is_start: Array,
+    inputs: Buffer,
+    targets: Buffer,
+    is_start: Buffer,
 ) -> None:
     """Fill inputs, targets and is_start with rows. The GIL is released.
 
@@ -25,13 +21,13 @@ def cut_rows(
     """
 
 def cut_labels(
-    encoded: Array,
-    firsts: Array,
+    encoded: Buffer,
+    firsts: Buffer,
     length: int,
     ignored: int,
-    labels: Array,
-    ids: Array,
-    is_start: Array,
+    labels: Buffer,
+    ids: Buffer,
+    is_start: Buffer,
 ) -> None:
     """Fill labels, ids and is_start with unshifted rows. The GIL is released.
 
@@ -40,7 +36,7 @@ def cut_labels(
     encoded, firsts, is_start: as for `cut_rows`.
     """
 
-def decode_ids(encoded: Array, ids: Array, is_start: Array | None) -> int:
+def decode_ids(encoded: Buffer, ids: Buffer, is_start: Buffer | None) -> int:
     """Fill ids with encoded >> 1 and is_start with encoded & 1. Return the largest of `encoded`, 0 for none.
 
     encoded, ids: uint32[tokens].
@@ -48,7 +44,7 @@ def decode_ids(encoded: Array, ids: Array, is_start: Array | None) -> int:
     """
 
 def find_matches(
-    values: Array, shortest: int, block_tokens: int, farthest: int, matches: Array, table: Array
+    values: Buffer, shortest: int, block_tokens: int, farthest: int, matches: Buffer, table: Buffer
 ) -> int:
     """Fill `matches` as flat_tokens/native/find_matches.hpp describes. Return their number. The GIL is released.
 
@@ -59,17 +55,14 @@ def find_matches(
     table: uint32[2^14] of any content.
     """
 
-def next_fit(starts: Array, begin: int, max_tokens: int, bounds: Array) -> tuple[int, int]:
-    """Write the first token of each new pack to `bounds`. Return how many there are, and how many sequences fit packs.
+def next_fit(starts: Buffer, begin: int, max_tokens: int, bounds: Buffer) -> tuple[int, int]:
+    """Plan packs as flat_tokens.packs.greedy.next_fit does. The GIL is released.
 
-    starts: int64[n + 1], rising; the sequences continue the pack that begins at token `begin`.
+    starts: int64[n + 1], rising.
     bounds: int64[n].
-
-    [0, 3, 5, 9], 0, 6 -> bounds [5], and (1, 3). A sequence that is too long ends the pack before it, and planning.
-    The GIL is released.
     """
 
-def permute(values: Array, size: int, keys: Array) -> None:
+def permute(values: Buffer, size: int, keys: Buffer) -> None:
     """Replace values in [0, size) by their images under permutations, in place. The GIL is released.
 
     values: uint64[n].
@@ -80,7 +73,7 @@ class Xxh64:
     """The XXH64 of bytes that come in parts. For one thread at a time."""
 
     def __init__(self) -> None: ...
-    def update(self, data: bytes | memoryview) -> None:
+    def update(self, data: Buffer) -> None:
         """Add the next bytes. The GIL is released."""
     def digest(self) -> int:
         """Return the hash of all bytes so far. More may follow."""

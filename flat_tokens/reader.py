@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
-from flat_tokens._core import decode_ids
 from flat_tokens.arguments import integer, integers
+from flat_tokens.built import core
 from flat_tokens.errors import CONVERT_AGAIN, DatasetError, RangeError, damaged, printable
 from flat_tokens.format import Bools, Int64, Uint32
 from flat_tokens.masks import open_mask
@@ -209,9 +209,13 @@ class FlatTokensArray:
 
 def _decoded(tokens: Elements, start: int, stop: int, is_start: Bools | None = None) -> Uint32:
     """Return the IDs of the tokens [start, stop), and fill is_start, bool[stop - start], with their start flags."""
-    encoded = tokens.peek(start, stop, is_checked=False)
+    encoded = tokens.peek(start, stop, is_checked=core is None)
+    if core is None:
+        if is_start is not None:
+            is_start[:] = flat_format.decode_start_flags(encoded)
+        return encoded >> _ONE
     ids = np.empty(stop - start, dtype=np.uint32)
-    if decode_ids(encoded, ids, is_start) > tokens.largest:  # one pass instead of three
+    if core.decode_ids(encoded, ids, is_start) > tokens.largest:  # one pass instead of three
         tokens.check(encoded, start)
     return ids
 

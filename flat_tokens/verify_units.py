@@ -17,8 +17,9 @@ from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
 from flat_tokens.format import MASK_BITS, not_rising
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
-from flat_tokens.storage.manifest import FileRecord, file_digest
+from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
 from flat_tokens.storage.zarr_metadata import StoredArray
 

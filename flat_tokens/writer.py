@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
-from flat_tokens._core import Xxh64
 from flat_tokens.arguments import choice, invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import written_metadata
 from flat_tokens.storage.chunks import join_shard, pad
+from flat_tokens.storage.file_digest import FileDigest, file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import (
@@ -39,9 +39,7 @@ from flat_tokens.storage.manifest import (
     Manifest,
     SplitRecord,
     check_relative_path,
-    file_digest,
     file_lines,
-    hex_digits,
     source_lines,
 )
 from flat_tokens.storage.places import Place, StorePath
@@ -168,7 +166,7 @@ def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes
     through.
     """
     check_relative_path(relative)
-    size, digest = 0, Xxh64()
+    size, digest = 0, FileDigest()
 
     def blocks() -> Iterator[bytes]:
         nonlocal size
@@ -178,7 +176,7 @@ def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes
             yield block
 
     _put_whole(root, relative, blocks())
-    return FileRecord(relative, size, hex_digits(digest))
+    return FileRecord(relative, size, digest.text())
 
 
 def write_root(

@@ -1,24 +1,69 @@
 """Batches cut from encoded rows: IDs, inputs or labels, start flags.
 
-The loops are in C++ (flat_tokens/native/cut_rows.hpp).
+The loops are in C++ (flat_tokens/native/cut_rows.hpp). The numpy functions here are their specification, and replace
+them if the package was not compiled.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import _core
+from flat_tokens.built import core
 from flat_tokens.format import Bools, Int32, Int64, Uint32
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any], Bools]
+Cut = Callable[[Any, Any, int, int, Any, Any, Any], None]  # as cut_with_numpy
 
 POOL_SIZE = 8  # batches
 LINE_BYTES = 64  # of a cache line
+
+
+def cut_with_numpy(
+    encoded: Uint32, firsts: Int64, length: int, start_id: int, inputs: Any, targets: Any, is_start: Bools
+) -> None:
+    """Fill inputs, targets and is_start with the rows that begin at `firsts`.
+
+    encoded: uint32[tokens].
+    firsts: int64[rows]; each row has `length` tokens inside `encoded`.
+    start_id: input where a sequence starts.
+    inputs, targets: integers [rows, length] that hold start_id and every ID.
+    is_start: bool[rows, length].
+
+    [3, 4, 7, 8], [1], 3, 0 -> inputs [[1, 0, 3]], targets [[2, 3, 4]], is_start [[False, True, False]].
+    Position 0 counts as its own predecessor, which is invisible: a split begins with a start.
+    """
+    rows = np.empty((len(firsts), length + 1), dtype=np.uint32)
+    if len(encoded) > length:
+        rows[:] = windows_of(encoded, length + 1)[np.maximum(firsts, 1) - 1]
+    rows[firsts == 0, 1:] = encoded[:length]
+    rows[firsts == 0, 0] = encoded[:1]
+    np.copyto(is_start, rows[:, 1:] & np.uint32(1), casting="unsafe")
+    rows >>= np.uint32(1)
+    np.copyto(targets, rows[:, 1:], casting="unsafe")  # the caller has checked that they fit
+    np.copyto(inputs, rows[:, :-1], casting="unsafe")
+    np.copyto(inputs, start_id, where=is_start)
+
+
+def cut_labels_with_numpy(
+    encoded: Uint32, firsts: Int64, length: int, ignored: int, labels: Any, ids: Any, is_start: Bools
+) -> None:
+    """As cut_with_numpy, unshifted: labels, int32 or int64, are the IDs, and `ignored` where a sequence starts.
+
+    [3, 4, 7, 8], [1], 3, -100 -> labels [[2, -100, 4]], ids [[2, 3, 4]], is_start [[False, True, False]].
+    """
+    cut_with_numpy(encoded, firsts, length, 0, labels, ids, is_start)
+    np.copyto(labels, ids)
+    np.copyto(labels, ignored, where=is_start)
+
+
+cut_rows: Cut = cut_with_numpy if core is None else core.cut_rows
+cut_labels: Cut = cut_labels_with_numpy if core is None else core.cut_labels
 
 
 def windows_of(encoded: Uint32, length: int) -> Uint32:
@@ -59,9 +104,9 @@ class RowCut:
         """The rows that begin at positions `firsts` of `encoded`. lengths, trained: see Batch."""
         second, ids, is_start = self._memory((len(firsts), self.length))
         if self._is_labelled:
-            _core.cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
+            cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
             return Batch(None, ids, is_start, lengths, second, trained)
-        _core.cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
+        cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
         return Batch(second, ids, is_start, lengths, None, trained)
 
     def _memory(self, shape: tuple[int, int]) -> Arrays:

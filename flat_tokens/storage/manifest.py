@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from flat_tokens._core import Xxh64
 from flat_tokens.errors import cause, damaged, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
+from flat_tokens.storage.file_digest import XXH64_DIGITS, FileDigest
 from flat_tokens.storage.files import AbsentFileError, ReadBuffer, check_length
 from flat_tokens.storage.opened_manifest import OpenedManifest, version_by_end
 from flat_tokens.storage.places import Place, StorePath, open_file, read_whole
@@ -26,7 +26,6 @@ from flat_tokens.storage.zarr_metadata import MAX_METADATA_BYTES, parse_json
 MANIFEST_NAME, FILES_NAME, SOURCES_NAME = "manifest.json", "files.jsonl", "sources.jsonl"
 _HASH_NAME = "manifest_sha256"
 _ZEROS = "0" * 64
-XXH64_DIGITS = 16
 _MAX_LINE_BYTES = 2**20
 
 
@@ -36,23 +35,6 @@ class FileRecord(NamedTuple):
     path: str
     bytes: int
     digest: str
-
-
-def file_digest(blocks: Iterable[bytes | memoryview]) -> str:
-    """The XXH64 of a file that comes in blocks: b"a", b"bc" -> "44bc2cf5ad770999".
-
-    It detects damage, not forgery: a forger could rewrite the manifest as well. A CRC-32C would not do, because a shard
-    that ends with its own CRC-32C has one that depends only on its length.
-    """
-    digest = Xxh64()
-    for block in blocks:
-        digest.update(block)
-    return hex_digits(digest)
-
-
-def hex_digits(digest: Xxh64) -> str:
-    """An XXH64 as text."""
-    return f"{digest.digest():0{XXH64_DIGITS}x}"
 
 
 class SplitRecord(NamedTuple):
@@ -176,7 +158,7 @@ def read_sources(root: Place, manifest: Manifest, limit: int | None = None) -> l
 def _listed(root: Place, name: str, record: ListRecord, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the values of a list. Its digest is compared after the last one."""
     path = root / name
-    digest, rest, count = Xxh64(), b"", 0
+    digest, rest, count = FileDigest(), b"", 0
     with open_file(path) as file:
         if file.size != record.bytes:
             raise damaged(path, f"must have {record.bytes} bytes by {MANIFEST_NAME} (got {file.size})")
@@ -194,7 +176,7 @@ def _listed(root: Place, name: str, record: ListRecord, limit: int | None = None
             if len(values) != len(wanted) or not all(isinstance(value, dict) for value in values):
                 raise damaged(path, "must have one JSON object per line")
             yield from values
-    if hex_digits(digest) != record.xxh64 or count != record.lines:
+    if digest.text() != record.xxh64 or count != record.lines:
         raise damaged(path, f"changed after it was written ({MANIFEST_NAME} has another digest)")
 
 

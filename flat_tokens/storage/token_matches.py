@@ -17,7 +17,7 @@ import threading
 
 import numpy as np
 
-from flat_tokens import _core
+from flat_tokens.built import core
 from flat_tokens.format import Uint32
 from flat_tokens.storage import zstd_frames
 
@@ -50,13 +50,13 @@ def shortest_match(values: Uint32) -> int:
 
 def compress(values: Uint32, checksum: bool) -> bytes | None:
     """Compress a Zarr chunk of encoded tokens, contiguous uint32[n], to a frame. Return None if zstd should search
-    itself: without libzstd, or for an empty or very large chunk."""
-    if zstd_frames.library() is None or not 0 < len(values) <= MAX_TOKENS:
+    itself: without the native core, without libzstd, or for an empty or very large chunk."""
+    if core is None or zstd_frames.library() is None or not 0 < len(values) <= MAX_TOKENS:
         return None
     room = len(values) // 2 + len(values) // BLOCK_TOKENS + 2
     if len(_memory.matches) < room:
         _memory.matches = np.empty((room, 4), dtype=np.uint32)
     matches, shortest = _memory.matches, shortest_match(values)
-    count = _core.find_matches(values[:-1], shortest, BLOCK_TOKENS, MAX_DISTANCE, matches, _memory.table)
+    count = core.find_matches(values[:-1], shortest, BLOCK_TOKENS, MAX_DISTANCE, matches, _memory.table)
     matches[count] = _LAST_TOKEN
     return zstd_frames.compress(values.view(np.uint8), LEVEL, checksum, matches[: count + 1])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
@@ -64,8 +65,8 @@ _encoders: dict[tuple[int, bool, bool], list[_Encoder]] = {}
 
 @functools.cache
 def library() -> SimpleNamespace | None:
-    """The functions of libzstd without their prefix, or None."""
-    package = find_spec("numcodecs")
+    """The functions of libzstd without their prefix, or None. FLAT_TOKENS_CORE=0 disables them."""
+    package = None if os.environ.get("FLAT_TOKENS_CORE") == "0" else find_spec("numcodecs")
     for folder in (package and package.submodule_search_locations) or ():
         for suffix in EXTENSION_SUFFIXES:
             path = Path(folder) / f"zstd{suffix}"

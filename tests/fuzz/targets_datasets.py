@@ -29,7 +29,8 @@ from flat_tokens.errors import FlatTokensError
 from flat_tokens.exchange.formats import FORMATS, ReadOptions, module_of
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.entries import load_entries
-from flat_tokens.storage.manifest import file_digest, read_files, read_manifest, read_sources
+from flat_tokens.storage.file_digest import file_digest
+from flat_tokens.storage.manifest import read_files, read_manifest, read_sources
 from flat_tokens.storage.zarr_metadata import read_array, read_group
 from tokenmill.errors import TokenmillError
 

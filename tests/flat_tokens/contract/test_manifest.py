@@ -13,8 +13,8 @@ import pytest
 
 import flat_tokens
 from flat_tokens import DatasetError
+from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import file_digest
 from tests.flat_tokens.small_datasets import EXAMPLE, write_dataset
 
 NAMES = ["manifest.json", "files.jsonl", "sources.jsonl"]
