@@ -73,7 +73,7 @@ struct TrainingOptions {
   // The same in letters, without prefix and suffix: characters of text, otherwise bytes.
   uint64_t max_token_letters = 0;
   bool letters_are_characters = false;
-  unsigned threads = 1; // for scans, and for merges with many offsets
+  unsigned threads = 1; // for passes over all slots
   MemoryLimit limit{};  // checked before each allocation
   // Number of pairs listed at first, before there are entries of many bytes.
   uint64_t first_pairs = 1000;
