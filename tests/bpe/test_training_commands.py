@@ -84,15 +84,7 @@ def test_sizes_are_prefixes_of_one_training(run: Run, texts: list[Path], tmp_pat
 
 def test_sizes_that_can_not_be_named_or_made(fails: Any, texts: list[Path], tmp_path: Path) -> None:
     output = ["--output", tmp_path / "t.json"]
-    fails(
-        2,
-        r"--output: .*\{vocab_size\}",
-        "train",
-        *texts,
-        "--vocab-size",
-        "1k,2k",
-        *output,
-    )
+    fails(2, r"--output: .*\{vocab_size\}", "train", *texts, "--vocab-size", "1k,2k", *output)
     numbered = ["--output", tmp_path / "{vocab_size}.json"]
     fails(2, "--vocab-size: .*1000", "train", *texts, "--vocab-size", "1k,1000", *numbered)
     fails(2, "--vocab-size: .*257.*256", "train", *texts, *SPECIAL, "--vocab-size", "1k,256", *numbered)
@@ -202,25 +194,11 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     assert made("a.json", "--vocab-size", 300, *alphabet) == expected
     output = ["--output", tmp_path / "x.json"]
     counts = ["--counts", tmp_path / "c", *output, "--vocab-size", 300]
-    fails(
-        2,
-        "/c: .*'qwen2'.*'gpt2'",
-        "train",
-        *counts,
-        "--like",
-        "gpt-2",
-    )
+    fails(2, "/c: .*'qwen2'.*'gpt2'", "train", *counts, "--like", "gpt-2")
     plain = ["count", texts[0], *SPECIAL, "--like", "gpt-2", "--output", tmp_path / "plain"]
     assert run(*plain)[0] == 0
     counts[1] = tmp_path / "plain"
-    fails(
-        2,
-        "/plain: .*none.*NFC",
-        "train",
-        *counts,
-        "--like",
-        "pythia",
-    )
+    fails(2, "/plain: .*none.*NFC", "train", *counts, "--like", "pythia")
     excluded = "error: --like: .* --pattern"
     fails(2, excluded, *plain, "--pattern", "gpt2")
     fails(
@@ -329,15 +307,7 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     )
     fails(2, "--max-token-bytes: ", "train", *texts, "--max-token-bytes", "1", *output)
     fails(2, "--sample-bytes: ", "train", *texts, "--sample-bytes", "0", *output)
-    fails(
-        2,
-        "--keep-counts .*no/x: ",
-        "train",
-        *texts,
-        "--keep-counts",
-        tmp_path / "no/x",
-        *output,
-    )
+    fails(2, "--keep-counts .*no/x: ", "train", *texts, "--keep-counts", tmp_path / "no/x", *output)
     fails(2, "--special-token: .*'<s>'", "train", *texts, *["--special-token", "<s>"] * 2, *output)
     fails(2, "--special-token: ", "train", *texts, "--special-token", "", *output)
     (tmp_path / "empty").write_bytes(b"")
