@@ -119,18 +119,25 @@ size_t Decoder::size_of(const int64_t *ids, size_t count) const {
 }
 
 void Decoder::write(const int64_t *ids, size_t count, char *out, const char *stop) const {
+  const Place *const places = places_.data(); // written bytes might alias the members
+  const char *const text = text_.data();
+  const uint64_t last = places_.size() - 1;
+  const bool dense = ids_.empty();
+  const auto place_of = [&](int64_t id) {
+    return places[dense ? std::min(static_cast<uint64_t>(id), last) : index_of(id)];
+  };
   size_t i = 0;
   // Copy sixteen bytes whatever the size, without a branch, while there is room.
   for (; i < count && static_cast<size_t>(stop - out) >= spare_bytes; ++i) {
-    const Place place = places_[index_of(ids[i])];
-    std::memcpy(out, text_.data() + place.start, spare_bytes);
+    const Place place = place_of(ids[i]);
+    std::memcpy(out, text + place.start, spare_bytes);
     if (place.size > spare_bytes)
-      std::memcpy(out + spare_bytes, text_.data() + place.start + spare_bytes, place.size - spare_bytes);
+      std::memcpy(out + spare_bytes, text + place.start + spare_bytes, place.size - spare_bytes);
     out += place.size;
   }
   for (; i < count; ++i) {
-    const Place place = places_[index_of(ids[i])];
-    std::memcpy(out, text_.data() + place.start, place.size);
+    const Place place = place_of(ids[i]);
+    std::memcpy(out, text + place.start, place.size);
     out += place.size;
   }
 }
