@@ -255,8 +255,7 @@ def _trained(ids: list[int], mask: list[bool], known: dict[int, bytes] | None) -
 
 def report(arguments: argparse.Namespace) -> int:
     """Write the page and print its path."""
-    from flat_tokens.report.command import write_report  # the other commands start without it
-    from flat_tokens.report.figures import Bounds
+    from flat_tokens.report import Bounds, write_report  # the other commands start without it
 
     bounds = Bounds(arguments.sample_tokens, sequences=arguments.sequences, shown_tokens=arguments.tokens)
     written = write_report(

@@ -19,13 +19,11 @@ from flat_tokens.arguments import integer
 from flat_tokens.format import SPLITS, Int64, decode_ids
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.plan import read_starts
-from flat_tokens.reader import FlatTokensArray
 from flat_tokens.statistics import describe
 from flat_tokens.storage import entries as tokenizer_entries
 
 RUN_TOKENS = 2**16
 BLOCK_SEQS = 2**18
-PERCENTILES = (1, 10, 50, 90, 99)
 LISTED_SOURCES = 50
 
 
@@ -53,23 +51,23 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Counts:
-    """Distinct values in ascending order, and how often each occurs."""
+    """Values, and how often each occurs."""
 
     values: npt.NDArray[Any]
     counts: Int64
 
-    @cached_property
+    @property
     def total(self) -> int:
         """The number of values."""
         return int(self.counts.sum())
 
-    @cached_property
+    @property
     def sum(self) -> int:
         """The sum of all values."""
         return int((self.values * self.counts).sum())
 
     def percentile(self, percent: int) -> int:
-        """Return the smallest value that `percent` of the values do not exceed."""
+        """Return the smallest value that `percent` of the values do not exceed. The values must be in order."""
         at = int(np.searchsorted(np.cumsum(self.counts), self.total * percent / 100))
         return int(self.values[min(at, len(self.values) - 1)])
 
@@ -85,23 +83,19 @@ class Shown:
 
 @dataclass(frozen=True)
 class SplitFigures:
-    """The figures of one split. facts: from `statistics.describe`. lengths, ids: of the sample."""
+    """The figures of one split.
+
+    facts: from `statistics.describe`, for the whole split.
+    lengths, ids: of the sample.
+    text: bytes per token of the sample without special tokens, which are not text; 0 for an unknown ID.
+    """
 
     name: str
     facts: dict[str, Any]
     lengths: Counts
     ids: Counts
+    text: Counts
     shown: list[Shown]
-
-    @property
-    def token_count(self) -> int:
-        """Tokens of the whole split."""
-        return int(self.facts["token_count"])
-
-    @property
-    def seq_count(self) -> int:
-        """Sequences of the whole split."""
-        return int(self.facts["seq_count"])
 
     @cached_property
     def count_of(self) -> dict[int, int]:
@@ -119,10 +113,9 @@ class Figures:
     facts: dict[str, Any]
     bounds: Bounds
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the splits."""
-        return [split.name for split in self.splits]
+    def sum(self, name: str) -> int:
+        """Return the sum of a fact over the splits."""
+        return sum(int(split.facts[name]) for split in self.splits)
 
 
 def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> Figures:
@@ -131,26 +124,28 @@ def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> F
     path = tokenizer or dataset.tokenizer_path
     known = tokenizer_entries.load_entries(path) if path is not None else None
     special = tokenizer_entries.load_special_ids(path) if path is not None else frozenset()
-    splits = [_split(dataset[name], facts["splits"][name], bounds) for name in SPLITS]
-    return Figures(splits, known, special, facts, bounds)
 
+    def gather_split(name: str) -> SplitFigures:
+        array, shown = dataset[name], []
+        starts, tokens = array.seq_starts, array.encoded_tokens
+        lengths = _counts(
+            np.diff(read_starts(starts, start, stop))
+            for start, stop in spread(array.seq_count, min(BLOCK_SEQS, bounds.lengths), bounds.lengths)
+        )
+        ids = _counts(
+            decode_ids(tokens.read(start, stop))
+            for start, stop in spread(array.token_count, min(RUN_TOKENS, bounds.tokens), bounds.tokens)
+        )
+        ordinary = np.array([id_ not in special for id_ in ids.values.tolist()], bool)
+        sizes = np.array([len((known or {}).get(id_, b"")) for id_ in ids.values.tolist()], np.int64)
+        for index, _ in spread(array.seq_count, 1, bounds.sequences) if bounds.sequences else []:
+            start, stop = array.sequence_range(index)
+            begin = decode_ids(tokens.read(start, min(stop, start + bounds.shown_tokens)))
+            shown.append(Shown(index, stop - start, begin.tolist()))
+        text = Counts(sizes[ordinary], ids.counts[ordinary])
+        return SplitFigures(name, facts["splits"][name], lengths, ids, text, shown)
 
-def _split(array: FlatTokensArray, facts: dict[str, Any], bounds: Bounds) -> SplitFigures:
-    starts, tokens = array.seq_starts, array.encoded_tokens
-    lengths = _counts(
-        np.diff(read_starts(starts, start, stop))
-        for start, stop in spread(array.seq_count, min(BLOCK_SEQS, bounds.lengths), bounds.lengths)
-    )
-    ids = _counts(
-        decode_ids(tokens.read(start, stop))
-        for start, stop in spread(array.token_count, min(RUN_TOKENS, bounds.tokens), bounds.tokens)
-    )
-    shown = []
-    for index, _ in spread(array.seq_count, 1, bounds.sequences) if bounds.sequences else []:
-        start, stop = array.sequence_range(index)
-        begin = decode_ids(tokens.read(start, min(stop, start + bounds.shown_tokens)))
-        shown.append(Shown(index, stop - start, begin.tolist()))
-    return SplitFigures(array.name, facts, lengths, ids, shown)
+    return Figures([gather_split(name) for name in SPLITS], known, special, facts, bounds)
 
 
 def _counts(parts: Iterable[npt.NDArray[Any]]) -> Counts:

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.report.figures import PERCENTILES, Figures, SplitFigures
-from flat_tokens.report.page_tokens import commonest, longest, sequences
+from flat_tokens.format import SPLITS
+from flat_tokens.report.figures import Figures, Shown, SplitFigures
 from tokenmill.html import numbers
 from tokenmill.html.chart import histogram
-from tokenmill.html.components import SERIES, escaped, folded, heads, pair, section, table
+from tokenmill.html.components import (
+    SERIES,
+    bar,
+    box_html,
+    box_tip,
+    entry_html,
+    escaped,
+    folded,
+    heads,
+    ids_html,
+    legend,
+    pair,
+    section,
+    table,
+)
 from tokenmill.html.page import page
+from tokenmill.html.token_boxes import boxes
 
 MARK = "<!-- flat_tokens report -->"  # files with this mark may be replaced
 LARGEST_BYTES_BAR = 16  # the last bar also counts longer tokens
-
+PERCENTILES = {
+    1: "1st percentile",
+    10: "10th percentile",
+    50: "median",
+    90: "90th percentile",
+    99: "99th percentile",
+    100: "longest",
+}
 SOURCE_FIGURES = {"bytes": "bytes", "train_tokens": "tokens in train", "validation_tokens": "in validation"}
+
+Counted = npt.NDArray[np.int64]
 
 
 def render(figures: Figures, name: str) -> str:
@@ -28,9 +52,9 @@ def render(figures: Figures, name: str) -> str:
         _comparison(figures),
         _lengths(figures),
         _bytes_per_token(figures),
-        commonest(figures),
-        longest(figures),
-        sequences(figures),
+        _commonest(figures),
+        _longest(figures),
+        _sequences(figures),
         _origin(figures),
     ]
     where = f"flat-tokens dataset, Zarr format {figures.facts['zarr_format']}, {escaped(str(figures.facts['path']))}"
@@ -40,93 +64,78 @@ def render(figures: Figures, name: str) -> str:
 
 
 def _cards(figures: Figures) -> list[tuple[str, str]]:
-    tokens, seqs = _all_tokens(figures), sum(split.seq_count for split in figures.splits)
+    tokens, seqs = figures.sum("token_count"), figures.sum("seq_count")
     cards = [
         (numbers.short(tokens), "token" if tokens == 1 else "tokens"),
         (numbers.short(seqs), "sequence" if seqs == 1 else "sequences"),
-        (numbers.storage(sum(split.facts["disk_bytes"] for split in figures.splits)), "on disk"),
+        (numbers.storage(figures.sum("disk_bytes")), "on disk"),
     ]
     if figures.entries is not None:
         cards.append((f"{len(figures.entries):,}", "entries in the vocabulary"))
-        text, counted = _text_bytes(figures.splits[0], figures)
-        if counted:
-            cards.append((f"{text / counted:.2f}", "bytes of text per token"))
+        if figures.splits[0].text.total:
+            cards.append((_rate(figures.splits[0]), "bytes of text per token"))
     return cards
 
 
 def _comparison(figures: Figures) -> str:
-    splits = figures.splits
+    rows: list[list[str]] = []
 
-    def row(label: str, of: Callable[[SplitFigures], str]) -> list[str]:
-        return [label, *map(of, splits)]
+    def row(label: str, of: Callable[[SplitFigures], str]) -> None:
+        rows.append([label, *map(of, figures.splits)])
 
-    def length(percent: int) -> Callable[[SplitFigures], str]:
-        return lambda split: f"{split.lengths.percentile(percent):,}" if split.lengths.total else "–"
-
-    all_tokens = _all_tokens(figures)
-    rows = [
-        row("sequences", lambda split: f"{split.seq_count:,}"),
-        row("tokens", lambda split: f"{split.token_count:,}"),
-        row("share of all tokens", lambda split: numbers.percent(split.token_count, all_tokens)),
-    ]
-    if any(split.facts["trained_tokens"] is not None for split in splits):
-        rows.append(row("trained", lambda split: f"{split.facts['trained_tokens'] or 0:,}"))
-    rows.append(row("mean tokens per sequence", _mean))
-    for percent in PERCENTILES:
-        label = "median" if percent == 50 else f"{percent}{'st' if percent == 1 else 'th'} percentile"
-        rows.append(row(label, length(percent)))
-    rows.append(row("longest", length(100)))
+    row("sequences", lambda split: f"{split.facts['seq_count']:,}")
+    row("tokens", lambda split: f"{split.facts['token_count']:,}")
+    all_tokens = figures.sum("token_count")
+    row("share of all tokens", lambda split: numbers.percent(split.facts["token_count"], all_tokens))
+    if any(split.facts["trained_tokens"] is not None for split in figures.splits):
+        row("trained", lambda split: f"{split.facts['trained_tokens'] or 0:,}")
+    row("mean tokens per sequence", _mean)
+    for percent, label in PERCENTILES.items():
+        rows.append([label, *(_percentile(split, percent) for split in figures.splits)])
     if figures.entries is not None:
-        rows.append(row("bytes of text per token", lambda split: _rate(split, figures)))
-    rows += [
-        row("distinct IDs", lambda split: f"{len(split.ids.values):,}"),
-        row("largest ID", lambda split: f"{split.facts['max_token_id']:,}"),
-        row("on disk", lambda split: numbers.storage(split.facts["disk_bytes"])),
-        row(
-            "bytes on disk per token",
-            lambda split: numbers.ratio(split.facts["disk_bytes"], split.token_count),
-        ),
-        row("compression", lambda split: escaped(str(split.facts["compression"]))),
-    ]
-    return section("Train and validation", table(["", *heads(figures.names)], rows), _sample_note(figures))
+        row("bytes of text per token", _rate)
+    row("distinct IDs", lambda split: f"{len(split.ids.values):,}")
+    row("largest ID", lambda split: f"{split.facts['max_token_id']:,}")
+    row("on disk", lambda split: numbers.storage(split.facts["disk_bytes"]))
+    row(
+        "bytes on disk per token",
+        lambda split: numbers.ratio(split.facts["disk_bytes"], split.facts["token_count"]),
+    )
+    row("compression", lambda split: escaped(str(split.facts["compression"])))
+    return section("Train and validation", table(["", *heads(SPLITS)], rows), _sample_note(figures))
 
 
 def _lengths(figures: Figures) -> str:
-    edges = length_edges(
-        max((split.lengths.values[-1] for split in figures.splits if split.seq_count), default=1)
-    )
-    binned = []
+    longest = max((split.lengths.values[-1] for split in figures.splits if split.lengths.total), default=1)
+    edges = length_edges(longest)
+    binned: list[list[Counted]] = []
     for split in figures.splits:
         bins = np.searchsorted(edges, split.lengths.values, "right") - 1
-        seqs, tokens = (
-            np.bincount(bins, weights, len(edges) - 1).astype(np.int64)
-            for weights in (split.lengths.counts, split.lengths.counts * split.lengths.values)
-        )
-        binned.append((seqs, tokens))
+        weights = split.lengths.counts, split.lengths.counts * split.lengths.values
+        binned.append([np.bincount(bins, each, len(edges) - 1).astype(np.int64) for each in weights])
     used = np.flatnonzero(sum(seqs for seqs, _ in binned))
     low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
-    ranges = [numbers.span(int(edges[at]), int(edges[at + 1]) - 1) for at in range(low, high)]
+    spans = [numbers.span(int(edges[at]), int(edges[at + 1]) - 1) for at in range(low, high)]
     labels = [f"{edge:,}" if edge < 10_000 else numbers.short(edge) for edge in edges[low:high].tolist()]
-    top = max((_largest_share(seqs) for seqs, _ in binned), default=1.0)
-    plots, columns = [], []
-    for split, series, (seqs, tokens) in zip(figures.splits, SERIES, binned, strict=True):
-        columns += [seqs[low:high].tolist(), tokens[low:high].tolist()]
-        tips = [
+    binned = [[counts[low:high] for counts in both] for both in binned]
+    tips = [
+        [
             f"{span} tokens: {count:,} sequences ({numbers.percent(count, split.lengths.total)}), "
             f"{numbers.percent(held, split.lengths.sum)} of the tokens"
-            for span, count, held in zip(ranges, *columns[-2:], strict=True)
+            for span, count, held in zip(spans, seqs.tolist(), tokens.tolist(), strict=True)
         ]
-        note = f"{numbers.many(split.seq_count, 'sequence')}{_highest_bar(seqs)}"
-        shares = (seqs[low:high] / max(split.lengths.total, 1)).tolist()
-        step = max(-(-(high - low) // 9), 1)
-        plots.append(histogram(series, split.name, note, shares, top, labels, tips, step))
-    names = [f"{head}: {what}" for head in heads(figures.names) for what in ("sequences", "tokens")]
-    rows = [
-        [span, *(f"{count:,}" for count in counts)] for span, *counts in zip(ranges, *columns, strict=True)
+        for split, (seqs, tokens) in zip(figures.splits, binned, strict=True)
     ]
+    notes = [numbers.many(split.facts["seq_count"], "sequence") for split in figures.splits]
+    plots = _plots(figures, [seqs for seqs, _ in binned], notes, labels, tips, max(-(-(high - low) // 9), 1))
+    columns = [counts.tolist() for both in binned for counts in both]
+    rows = [
+        [span, *(f"{count:,}" for count in counts)] for span, *counts in zip(spans, *columns, strict=True)
+    ]
+    titles = [f"{head}: {what}" for head in heads(SPLITS) for what in ("sequences", "tokens")]
     return section(
         "Sequence lengths",
-        pair(plots) + folded("The numbers", table(["tokens per sequence", *names], rows)),
+        plots + folded("The numbers", table(["tokens per sequence", *titles], rows)),
         "Tokens per sequence, in bins that grow by a third to a half. The height is the share of the split's "
         "sequences, on the same scale for both splits.",
     )
@@ -135,30 +144,145 @@ def _lengths(figures: Figures) -> str:
 def _bytes_per_token(figures: Figures) -> str:
     if figures.entries is None:
         return ""
-    plots, columns = [], []
-    for split in figures.splits:
-        sizes, times = _entry_bytes(split, figures)
-        counts = np.bincount(np.minimum(sizes, LARGEST_BYTES_BAR), times, LARGEST_BYTES_BAR + 1)[1:]
-        columns.append(counts.astype(np.int64))
-    labels = [str(size) for size in range(1, LARGEST_BYTES_BAR)] + [f"{LARGEST_BYTES_BAR}+"]
-    top = max(_largest_share(column) for column in columns)
-    for split, series, column in zip(figures.splits, SERIES, columns, strict=True):
-        total = max(int(column.sum()), 1)
-        tips = [
-            f"{label} byte{'s' if label != '1' else ''}: {numbers.percent(count, total)} of the tokens"
-            for label, count in zip(labels, column.tolist(), strict=True)
-        ]
-        note = f"{_rate(split, figures)} on average{_highest_bar(column)}" if column.any() else "no tokens"
-        plots.append(histogram(series, split.name, note, (column / total).tolist(), top, labels, tips, 1))
-    rows = [
-        [label, *(numbers.percent(int(column[at]), int(column.sum())) for column in columns)]
-        for at, label in enumerate(labels)
+    columns = [
+        np.bincount(
+            np.minimum(split.text.values, LARGEST_BYTES_BAR), split.text.counts, LARGEST_BYTES_BAR + 1
+        )[1:].astype(np.int64)
+        for split in figures.splits
     ]
+    labels = [str(size) for size in range(1, LARGEST_BYTES_BAR)] + [f"{LARGEST_BYTES_BAR}+"]
+    shares = [[numbers.percent(int(count), int(column.sum())) for count in column] for column in columns]
+    tips = [
+        [
+            f"{label} byte{'s' if label != '1' else ''}: {share} of the tokens"
+            for label, share in zip(labels, column, strict=True)
+        ]
+        for column in shares
+    ]
+    notes = [
+        f"{_rate(split)} on average" if column.any() else "no tokens"
+        for split, column in zip(figures.splits, columns, strict=True)
+    ]
+    numbers_table = table(["bytes", *heads(SPLITS)], zip(labels, *shares, strict=True))
     return section(
         "Bytes per token",
-        pair(plots) + folded("The numbers", table(["bytes", *heads(figures.names)], rows)),
+        _plots(figures, columns, notes, labels, tips, 1) + folded("The numbers", numbers_table),
         "Bytes of text per token. The height is the share of the split's tokens, without special tokens.",
     )
+
+
+def _plots(
+    figures: Figures,
+    columns: Sequence[Counted],
+    notes: Sequence[str],
+    labels: Sequence[str],
+    tips: Sequence[Sequence[str]],
+    step: int,
+) -> str:
+    """Return a histogram per split, on one scale. columns: the counts of each split."""
+    shares = [column / max(column.sum(), 1) for column in columns]
+    top = max(float(share.max()) or 1.0 for share in shares)
+    plots = []
+    for split, series, share, note, tip in zip(figures.splits, SERIES, shares, notes, tips, strict=True):
+        highest = f"; the highest bar is {numbers.percent(share.max(), 1)}" if share.any() else ""
+        plots.append(histogram(series, split.name, note + highest, share.tolist(), top, labels, tip, step))
+    return pair(plots)
+
+
+def _commonest(figures: Figures) -> str:
+    shares = [
+        {id_: count / split.ids.total for id_, count in split.count_of.items()} for split in figures.splits
+    ]
+    leading = 0 if shares[0] else 1
+    chosen = sorted(shares[leading], key=lambda id_: (-shares[leading][id_], id_))[: figures.bounds.entries]
+    if not chosen:
+        return ""
+    top = max(share.get(id_, 0) for id_ in chosen for share in shares)
+    rows = []
+    for rank, id_ in enumerate(chosen, 1):
+        found = [share.get(id_, 0) for share in shares]
+        bars = [
+            bar(share / top, numbers.percent(share, 1, 2), series)
+            for series, share in zip(SERIES, found, strict=True)
+        ]
+        rows.append([f'<span class="rank">{rank}</span>', _entry(figures, id_), str(id_), *bars])
+    covered = numbers.percent(sum(shares[leading][id_] for id_ in chosen), 1)
+    note = f"Together they make up {covered} of the tokens of {SPLITS[leading]}."
+    if figures.entries is not None:
+        note += f" {len({*shares[0], *shares[1]}):,} of {len(figures.entries):,} entries occur."
+    head = ["", "entry", "ID", *heads(SPLITS)]
+    return section("Most frequent entries", table(head, rows, "entries left shares"), note)
+
+
+def _longest(figures: Figures) -> str:
+    if figures.entries is None:
+        return section(
+            "Longest entries",
+            "",
+            "The dataset has no tokenizer, so only IDs are shown. Give one with "
+            "<code>--tokenizer tokenizer.json</code>.",
+        )
+    counts = [split.count_of for split in figures.splits]
+    ordinary = (item for item in figures.entries.items() if item[0] not in figures.special_ids)
+    chosen = sorted(ordinary, key=lambda item: (-len(item[1]), item[0]))[: figures.bounds.entries]
+    rows = [
+        [f"{len(data):,}", _entry(figures, id_), str(id_), *(f"{count.get(id_, 0):,}" for count in counts)]
+        for id_, data in chosen
+    ]
+    body = table(["bytes", "entry", "ID", *heads(SPLITS)], rows, "entries left")
+    return section(
+        "Longest entries",
+        body,
+        "The longest entries of the vocabulary, with their counts in the splits. Long entries that never occur hint at "
+        "training text of the tokenizer that the dataset lacks.",
+    )
+
+
+def _sequences(figures: Figures) -> str:
+    columns = []
+    for split, series in zip(figures.splits, SERIES, strict=True):
+        shown = "".join(_sequence(figures, split, sequence) for sequence in split.shown)
+        nothing = "<p class=note>No sequences.</p>"
+        columns.append(f"<div><h3>{legend(split.name, series)}</h3>{shown or nothing}</div>")
+    what = (
+        "Each box is a token. Tokens that form one character together share a box. Hover, tap, or use the arrow keys "
+        "to see IDs and bytes. Colors only separate neighbors."
+        if figures.entries is not None
+        else "IDs only, because there is no tokenizer to decode them."
+    )
+    spread = (
+        "The sequences are spaced evenly over the split."
+        if any(len(split.shown) < split.facts["seq_count"] for split in figures.splits)
+        else "All sequences are shown."
+    )
+    return section("Sequences", pair(columns), f"{what} {spread}")
+
+
+def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
+    facts = [numbers.many(shown.token_count, "token")]
+    if figures.entries is None:
+        body, kind = ids_html(shown.ids), "t bare"
+    else:
+        body, kind, place = "", "t", 0
+        for box in boxes(shown.ids, figures.entries):
+            body += box_html(box, box_tip(box, place), box.ids[0] in figures.special_ids)
+            place += len(box.ids)
+        of_text = [id_ for id_ in shown.ids if id_ not in figures.special_ids]
+        size = sum(len(figures.entries.get(id_, b"")) for id_ in of_text)
+        facts += [f"{size / len(of_text):.2f} bytes per token"] if of_text else []
+    rest = shown.token_count - len(shown.ids)
+    more = f'<p class="more">and {rest:,} more tokens</p>' if rest else ""
+    label = f"{split.name} sequence {shown.index}, {facts[0]}; arrow keys move between tokens"
+    return (
+        f'<div class="head"><b>{split.name}[{shown.index:,}]</b><small>{", ".join(facts)}</small></div>'
+        f'<p class="{kind}" dir="auto" tabindex="0" role="group" aria-label="{escaped(label)}">{body}</p>{more}'
+    )
+
+
+def _entry(figures: Figures, id_: int) -> str:
+    if figures.entries is None:
+        return ""
+    return entry_html(id_, figures.entries.get(id_), id_ in figures.special_ids)
 
 
 def _origin(figures: Figures) -> str:
@@ -198,11 +322,11 @@ def _value(value: Any) -> str:
 def _sample_note(figures: Figures) -> str:
     said = []
     for split in figures.splits:
-        if split.ids.total < split.token_count:
-            said.append(f"{split.ids.total:,} of {split.token_count:,} tokens of {split.name}")
-        if split.lengths.total < split.seq_count:
+        if split.ids.total < split.facts["token_count"]:
+            said.append(f"{split.ids.total:,} of {split.facts['token_count']:,} tokens of {split.name}")
+        if split.lengths.total < split.facts["seq_count"]:
             said.append(
-                f"the lengths of {split.lengths.total:,} of {split.seq_count:,} sequences of {split.name}"
+                f"the lengths of {split.lengths.total:,} of {split.facts['seq_count']:,} sequences of {split.name}"
             )
     if not said:
         return "All tokens and sequences were counted."
@@ -220,38 +344,13 @@ def length_edges(longest: int) -> npt.NDArray[np.int64]:
     return np.array(edges, np.int64)
 
 
-def _entry_bytes(
-    split: SplitFigures, figures: Figures
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the bytes of each ID of the sample, 0 for an unknown one, and its occurrences. Special tokens are left
-    out, because they are not text."""
-    ids, entries = split.ids.values.tolist(), figures.entries or {}
-    ordinary = np.array([id_ not in figures.special_ids for id_ in ids], bool)
-    sizes = np.array([len(entries.get(id_, b"")) for id_ in ids], np.int64)
-    return sizes[ordinary], split.ids.counts[ordinary]
-
-
-def _text_bytes(split: SplitFigures, figures: Figures) -> tuple[int, int]:
-    """Return the bytes of text of the sampled tokens, and the number of these tokens."""
-    sizes, times = _entry_bytes(split, figures)
-    return int((sizes * times).sum()), int(times.sum())
-
-
-def _rate(split: SplitFigures, figures: Figures) -> str:
-    return numbers.ratio(*_text_bytes(split, figures))
+def _rate(split: SplitFigures) -> str:
+    return numbers.ratio(split.text.sum, split.text.total)
 
 
 def _mean(split: SplitFigures) -> str:
     return f"{split.lengths.sum / split.lengths.total:,.1f}" if split.lengths.total else "–"
 
 
-def _highest_bar(counts: npt.NDArray[np.int64]) -> str:
-    return f"; the highest bar is {numbers.percent(_largest_share(counts), 1)}" if counts.any() else ""
-
-
-def _largest_share(counts: npt.NDArray[np.int64]) -> float:
-    return float(counts.max() / counts.sum()) if counts.sum() else 1.0
-
-
-def _all_tokens(figures: Figures) -> int:
-    return sum(split.token_count for split in figures.splits)
+def _percentile(split: SplitFigures, percent: int) -> str:
+    return f"{split.lengths.percentile(percent):,}" if split.lengths.total else "–"
