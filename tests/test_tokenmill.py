@@ -50,37 +50,6 @@ def test_from_text_to_a_verified_dataset(here: Path, capfd: pytest.CaptureFixtur
     assert (here / "a.report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("trian", "'trian'. Did you mean train?"),
-        ("train --vocb-size=3", "--vocb-size=3. Did you mean --vocab-size?"),
-        ("export x --to megatrn -o y", "(got 'megatrn'). Did you mean megatron?"),
-        ("convert a.txt --progres=bar", ": --tokenizer, --output"),
-        ("convert a.txt --tokenizer=t.json -o b --compression=lz4", "--compression: "),
-        ("retokenize a.zarr --workers=x", "--workers: "),
-        ("head a.zarr --storage-option x", "--storage-option: "),
-        ("verify no.zarr", "no.zarr: does not exist"),
-        ("info", ": TOKENIZER. "),
-        ("encode a.txt --tokenizer t --output s3://b/x", "'s3://b/x'"),
-        ("train a.txt --vocab-size 300 --output s3://b/x", "'s3://b/x'"),
-        ("retokenize a.zarr --tokenizer t --output s3://b/x", "'s3://b/x'"),
-        ("report a.zarr --output s3://b/x", "'s3://b/x'"),
-        ("completion csh", "(got 'csh')"),
-        ("train a.txt --vocab-size 300 --output t -- --no", "--no: "),
-        ("-o x train", "-o: options must follow"),
-    ],
-)
-def test_an_error_is_one_line_of_one_form(
-    words: str, line: str, here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words.split()) == 2
-    out, err = capfd.readouterr()
-    assert (out, err.count("\n")) == ("", 1), err
-    assert err.startswith("tokenmill: error: ")
-    assert line in err
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0

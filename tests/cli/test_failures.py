@@ -68,13 +68,6 @@ def test_errors_of_python_and_the_system(error: BaseException, capsys: pytest.Ca
     assert f"tokenmill: error [{code_of(error)}]: " in capsys.readouterr().err
 
 
-def test_debug_shows_the_code(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended_by(DataLost("a.zarr: damaged"), debug=False) == 1
-    assert capsys.readouterr().err == "tokenmill: error: a.zarr: damaged\n"
-    assert ended_by(DataLost("a.zarr: damaged"), debug=True) == 1
-    assert capsys.readouterr().err.endswith("tokenmill: error [E-RUN-003]: a.zarr: damaged\n")
-
-
 def test_a_full_disk_was_shown_with_the_free_space_of_another(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

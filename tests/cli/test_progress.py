@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tokenmill.cli.progress import SECONDS, Progress, make_progress, tokens_text
+from tokenmill.cli.progress import SECONDS, Progress, make_progress
 
 
 class Terminal(io.StringIO):
@@ -65,13 +65,6 @@ def test_json() -> None:
     }
 
 
-def test_a_bar_counts_bytes_and_tokens_below_its_notes() -> None:
-    lines = [line.rsplit("\r", 1)[-1] for line in work("bar", Terminal())]
-    assert "meanwhile" in lines
-    assert "3.00M/3.00M" in lines[-1]
-    assert "B/s" in lines[-1]
-
-
 def test_running_tasks_are_shown_and_nothing_decreases() -> None:
     """A compressed file is one task: nothing of the largest one was shown until it was done."""
     stage = Progress().stage("encode", 100)
@@ -94,11 +87,6 @@ def test_a_stage_that_failed_looked_like_success() -> None:
     assert stream.getvalue() == ""
     Progress("json", stream).stage("encode", 10).close(done=False)
     assert json.loads(stream.getvalue().splitlines()[-1])["state"] == "failed"
-
-
-def test_small_inputs_were_0_0_m_tokens() -> None:
-    texts = {0: "0 tokens", 1: "1 token", 9323: "9.3 k tokens", 3_100_654: "3.1 M tokens"}
-    assert {count: tokens_text(count) for count in texts} == texts
 
 
 @pytest.mark.parametrize("value", ["{no_such_field}", "{"])

@@ -36,22 +36,6 @@ def quarantine(output: str = "out") -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(output, "quarantine.jsonl").read_bytes().splitlines()]
 
 
-@pytest.mark.parametrize("name", BAD_LINES)
-@pytest.mark.parametrize("compression", ["none", "gz"])
-def test_an_error_names_line_and_byte(name: str, compression: str, folder: Path) -> None:
-    line, _, detail = BAD_LINES[name]
-    lines = b"\n".join([good("a"), b"", good("b"), line, good("c")])
-    path = "in.jsonl" if compression == "none" else "in.jsonl.gz"
-    (folder / path).write_bytes(compressed(lines, compression))
-    for size in (1, 40, None):
-        error = error_of(Inline(), inputs=[path], text_chunk_bytes=size, output=f"out-{size}", **LIMIT)
-        assert error.exit_code == 3
-        assert str(error).startswith(f"{path}: line 4 (byte {lines.index(line)}): ")
-        assert detail in str(error)
-        assert "--on-error skip" in str(error)
-        assert str(error).isprintable()
-
-
 @pytest.mark.parametrize("compression", ["none", "xz"])
 def test_quarantined_lines_have_their_location(compression: str, folder: Path) -> None:
     lines = [good(text) for text in sample_documents(30)]
@@ -103,39 +87,6 @@ def test_quarantined_documents_of_text_have_their_location(
     assert [(entry["byte"], entry["bytes"]) for entry in quarantine()] == [
         (data.index(text), len(text)) for text in (texts[1], texts[3])
     ]
-
-
-@pytest.mark.usefixtures("folder")
-def test_quarantined_rows_have_their_number() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    values = [b"a", None, b"b\xff", b"", b"c", None, b"\xc3", b"\xa9", b"end"]
-    table = pyarrow.table({"text": pyarrow.array(values, "binary")})
-    pytest.importorskip("pyarrow.parquet").write_table(table, "in.parquet", row_group_size=3)
-    assert "row 1" in str(error_of(Inline(), inputs=["in.parquet"]))
-    for size in (20, None):
-        options = {"inputs": ["in.parquet"], "output": f"out-{size}", "text_chunk_bytes": size}
-        summary = convert(Inline(), on_error="quarantine", **options)
-        assert summary.intake.skipped == {"invalid UTF-8": 3, "not a text": 2}
-        entries = quarantine(f"out-{size}")
-        assert [entry["row"] for entry in entries] == [1, 2, 5, 6, 7]
-        assert "0xff" in entries[1]["detail"]
-
-
-@pytest.mark.parametrize(
-    ("data", "advice"),
-    [
-        ('{"id": 1, "body": "a"}\n', ["'text'", "--text-field", "id, body", "--on-error skip"]),
-        ("{}\n", ["--text-field", "--on-error skip"]),
-        (json.dumps([{"text": "a"}]), [".json", "jq -c '.[]'"]),
-        (json.dumps({"text": "a"}, indent=1), ["jq -c '.'"]),
-        ('{"text": "a"}\n{"text": "a', ["line 2 ", "--on-error skip"]),
-    ],
-)
-def test_the_advice_fits_the_mistake(data: str, advice: list[str], folder: Path) -> None:
-    for mark in ("", "\ufeff"):
-        (folder / "in.jsonl").write_text(mark + data, encoding="utf-8")
-        error = rejected(3, "in.jsonl")
-        assert all(text in error for text in advice)
 
 
 def test_the_same_run_resumes_with_the_proposed_field(folder: Path) -> None:

@@ -178,15 +178,6 @@ def test_without_generation_blocks() -> None:
             assert is_trained == with_line_end or (with_line_end and starts_line)
 
 
-def test_chats_in_validation_by_number_and_by_file() -> None:
-    write_chats("c.jsonl", make_chats(20, seed=8))
-    write_chats("v.jsonl", make_chats(3, seed=9))
-    write_template(CHATML)
-    for more, counts in ({"validation_docs": 4}, [16, 4]), ({"validation": ["v.jsonl"]}, [20, 3]):
-        summary = convert_chats(validation_fraction=None, overwrite=True, **more)
-        assert [summary.splits[split].documents for split in ("train", "validation")] == counts
-
-
 @pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
 def test_tools_next_to_messages_within_an_object(name: str) -> None:
     write_template(CONTENT + "{{ tools | tojson }}")
@@ -198,28 +189,6 @@ def test_tools_next_to_messages_within_an_object(name: str) -> None:
     write_records(name, records)
     convert_chats(name, messages_field="/chat/messages")
     assert texts() == ['a[{"name": "f"}]', 'a[{"name": "g"}]', "anull"]
-
-
-def test_tables_with_messages_as_lists_or_as_json() -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    chats = make_chats(12, seed=9)
-    chats[0][1]["tool_calls"] = [{"name": "f", "arguments": "{}"}]  # null in the other messages of a table
-    rows = [{"messages": chat, "tools": [{"name": "f"}]} for chat in chats]
-    as_text = [{name: json.dumps(value) for name, value in row.items()} for row in rows]
-    calls = "{% if 'tool_calls' in messages[1] %}{{ messages[1].tool_calls }}{% endif %}"
-    write_template(CHATML + "{{ tools | tojson }}" + calls)
-    found = []
-    for name, records in (
-        ("c.jsonl", rows),
-        ("c.parquet", rows),
-        ("c.arrow", rows),
-        ("text.parquet", as_text),
-    ):
-        write_records(name, records)
-        convert_chats(name, output=f"{name}.zarr")
-        found.append(masked_sequences(f"{name}.zarr"))
-    assert found == [found[0]] * 4
-    assert len(found[0]) == 12
 
 
 @pytest.mark.parametrize("template", [CHATML, PLAIN, INLINE], ids=["chatml", "plain", "inline"])

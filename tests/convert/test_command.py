@@ -19,7 +19,6 @@ from runs import (
     command,
     convert,
     finish,
-    rejected,
     run_here,
     sample_documents,
     sample_text,
@@ -27,7 +26,6 @@ from runs import (
     tree,
     words,
 )
-from strategies import END
 
 import flat_tokens
 from bpe import Tokenizer
@@ -227,14 +225,3 @@ def test_an_empty_folder_may_be_the_output(here: Path) -> None:
     convert(Inline())
     convert(Inline(), output="other")
     assert tree("out") == tree("other")
-
-
-def test_the_advice_for_bad_input(here: Path) -> None:
-    (here / "bad.txt").write_bytes(b"a\xff")
-    error = rejected(3, "en.txt", "bad.txt", text_chunk_bytes=100)
-    _, advice = error.split("out.partial")
-    assert all(flag in advice for flag in ("--on-error skip", "--exclude", "--restart"))
-    rejected(6, "en.txt", "bad.txt", text_chunk_bytes=100, replace_invalid=True)
-    error = rejected(3, "en.txt", "bad.txt", text_chunk_bytes=100, on_error="skip", max_errors=0)
-    assert "To resume, raise --max-errors" in error
-    assert END not in error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -93,14 +92,6 @@ def one_more_worker(cluster: Cluster, preload: str = "") -> Iterator[subprocess.
         worker.communicate()
 
 
-def test_a_worker_that_is_killed(cluster: Cluster, inputs: list[str]) -> None:
-    process = begin(cluster.address, inputs)
-    wait_for_work()
-    os.kill(int(cluster.ask("pids").split()[0]), signal.SIGKILL)
-    assert finish(process)[::2] == (0, "")
-    assert tree("out") == tree("clean")
-
-
 def test_a_worker_that_continues_after_it_was_declared_lost(cluster: Cluster, inputs: list[str]) -> None:
     with one_more_worker(cluster) as worker:
         process = begin(cluster.address, inputs)
@@ -111,15 +102,6 @@ def test_a_worker_that_continues_after_it_was_declared_lost(cluster: Cluster, in
         time.sleep(1)
     assert tree("out") == tree("clean")
     assert not Path("out.partial").exists()
-
-
-def test_an_interrupted_run_resumes(cluster: Cluster, inputs: list[str]) -> None:
-    process = begin(cluster.address, inputs)
-    wait_for_work()
-    process.send_signal(signal.SIGINT)
-    fails(process, 130, "out.partial")
-    assert finish(begin(cluster.address, inputs))[::2] == (0, "")
-    assert tree("out") == tree("clean")
 
 
 def test_a_scheduler_that_ends(cluster: Cluster, inputs: list[str]) -> None:

@@ -101,16 +101,6 @@ def test_a_dry_run_warns_of_unreadable_files(name: str, data: bytes, warning: st
     assert warning in "".join(warnings)
 
 
-@pytest.mark.usefixtures("here")
-def test_a_dry_run_describes_the_plan() -> None:
-    assert "validation 3 documents" in run_here(dry_run=True, validation_docs=3)[1]
-    assert "3 workers" in run_here(dry_run=True, workers=3)[1]
-    out = run_here(dry_run=True, scheduler="tcp://host:1")[1]
-    assert "the workers of dask" in out
-    assert "of CPU time, divided among the workers" in out
-    assert "error: -: " in rejected(2, "-", dry_run=True)
-
-
 def test_tokens_around_documents_count(folder: Path) -> None:
     (folder / "in.txt").write_text(END.join(["a"] * 300))
     assert estimated("in.txt").tokens == 300

@@ -36,13 +36,6 @@ def clean(folder: Path) -> dict[str, bytes]:
     return tree("clean")
 
 
-@pytest.mark.parametrize("count", [1, 2, 8])
-def test_threads(count: int, clean: dict[str, bytes]) -> None:
-    with small(), ThreadPoolExecutor(count) as pool:
-        convert(pool, **OPTIONS)
-    assert tree("out") == clean
-
-
 def test_two_conversions_in_one_pool(clean: dict[str, bytes]) -> None:
     convert(Inline(), output="clean-other", **OPTIONS | OTHERS)
     with ThreadPoolExecutor(4) as pool:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
-from faulty_proxy import HARMLESS, Faults, faulty_proxy
 from hub_files import hub_server
 from runs import (
     ENVIRONMENT,
@@ -159,17 +158,6 @@ def test_markers_of_folders_are_no_objects(moto: str) -> None:
     assert verify_dataset(open_store(output, place.options)).problems == ()
 
 
-@pytest.mark.parametrize("key", ["b//c.txt", "b/./c.txt"])
-def test_a_key_that_cannot_be_read_is_named(key: str, moto: str) -> None:
-    prefix, client = uuid4().hex, client_of_another_make(moto)
-    client.put_object(Bucket=BUCKET, Key=f"{prefix}/{key}", Body=b"x")
-    for named in (f"s3://{BUCKET}/{prefix}", f"s3://{BUCKET}/{prefix}/{key}"):
-        code, _, err = run_here(named, *settings(s3_options(moto)), progress="none")
-        assert code in (2, 4)
-        assert (f"{prefix}/{key}" in err, err.count("\n")) == (True, 1)
-    client.delete_object(Bucket=BUCKET, Key=f"{prefix}/{key}")
-
-
 @pytest.mark.parametrize("harm", ["rewritten", "removed"])
 @pytest.mark.parametrize("form", FORMS)
 def test_an_object_that_changes_after_the_plan(form: str, harm: str, place: Place) -> None:
@@ -199,12 +187,6 @@ def test_an_unfinished_run_with_a_changed_object(moto: str) -> None:
     assert (error.exit_code, "a.txt" in str(error)) == (6, True)
     put_corpus(place.store, "txt")  # the version follows from the content
     assert convert(Inline(), **given).reused_shards
-
-
-def test_a_bad_record_of_an_object_is_named(place: Place) -> None:
-    place.store.put("bad.jsonl", b'{"text": "a"}\n' * 100 + b'{"no": 1}\n')
-    error = error_of(Inline(), inputs=[place.url], storage_options=place.options)
-    assert str(error).startswith(f"{place.url}/bad.jsonl: line 101 ")
 
 
 # -- errors
@@ -247,16 +229,6 @@ def test_a_panic_of_an_extension_module_was_a_traceback(
     error = capfd.readouterr().err
     assert "Traceback" not in error
     assert error.splitlines()[-1].startswith(f"tokenmill: error: s3://{BUCKET}/x")
-
-
-def test_harmless_faults_of_the_network(moto: str) -> None:
-    place = on_server(moto)
-    put_corpus(place.store, *FORMS)
-    expected = run(place, "clean")
-    kinds = [kind for kind in HARMLESS if kind != "slow"]
-    with faulty_proxy(moto, Faults(kinds=kinds, rate=0.15, seed=4, most=2)) as proxy:
-        assert run(Place(place.url, s3_options(proxy.url))) == expected
-        assert sum(proxy.struck.values()) > 5
 
 
 # -- other servers

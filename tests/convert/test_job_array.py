@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from limits import small
 from runs import (
     Inline,
     convert,
-    error_of,
     finish,
     rejected,
     run_here,
@@ -65,19 +63,6 @@ def test_a_task_never_discards_work(here: Path) -> None:
     assert "--restart" in rejected(2, **SMALL, **task, restart=True)
     assert run_here(**SMALL, **task)[0] == 0
     assert run_here(**SMALL, restart=True, seed=1)[0] == 0
-
-
-def test_a_run_did_not_name_the_task_that_it_waits_for(here: Path) -> None:
-    options: dict[str, Any] = {
-        "inputs": ["en.txt"],
-        "tokenizer": "tok.json",
-        "output": "out",
-        "progress": "none",
-    }
-    errors: list[str] = []
-    task = ConvertOptions(**options, task_index=1, task_count=2, text_chunk_bytes=700)
-    encode_share(task, Inline(lambda _: errors.append(str(error_of(Inline(), **options)))))
-    assert f"in use by another run (process {os.getpid()} on " in errors[0]
 
 
 def test_unpacked_blocks_of_a_task_that_stopped_are_unpacked_again(here: Path) -> None:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chats import PAIRS, convert_pairs, write_records
-from naive import Naive, Rules, differences
-from runs import Inline, convert, error_of, masked_sequences, sample_documents, sample_text, tokenizer
-from strategies import END
+from runs import Inline, error_of, masked_sequences, sample_documents, tokenizer
 
 from bpe import Tokenizer
-from flat_tokens import verify_dataset
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -114,23 +110,6 @@ def test_the_largest_id_with_a_mask() -> None:
     assert (ids[1:-1], bits) == ([largest, largest], [False, False, True, True])
 
 
-def test_records_next_to_plain_text() -> None:
-    """All tokens of plain text are trained."""
-    write_records("p.jsonl", make_records(20))
-    Path("in.txt").write_bytes(sample_text(20))
-    rules = {"prompt_field": "prompt", "completion_field": "completion"}
-    convert(Inline(), inputs=["p.jsonl", "in.txt"], validation_fraction=0.0, **rules)
-    naive = Naive(tokenizer(), Rules(**rules))  # type: ignore[arg-type]
-    expected = naive.convert(["p.jsonl"])
-    train = expected.splits["train"]
-    for text in sample_text(20).decode().split(END):
-        if ids := tokenizer().encode(text, allowed_special="all"):
-            train.sequences.append(ids)
-            train.masks.append([True] * len(ids))
-    assert differences("out", expected, has_mask=True) == []
-    assert verify_dataset("out").problems == ()
-
-
 def test_pieces_that_begin_with_a_row_group() -> None:
     """Each row group belongs to one text chunk, also where both begin with the same byte."""
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -193,21 +172,6 @@ def test_bad_rows_of_a_table() -> None:
     assert "5 = 3 written + 0 empty + 2 skipped" in "\n".join(summary.lines())
     convert_pairs("p.csv", on_error="quarantine", replace_invalid=True, output="repaired")
     assert len(masked_sequences("repaired")) == 4
-
-
-@pytest.mark.parametrize(
-    ("inputs", "text"), [(["in.txt"], "text"), (["in.tar"], "tar"), (["p.jsonl", "in.tar"], "jsonl, tar")]
-)
-def test_inputs_without_prompts(inputs: list[str], text: str) -> None:
-    """They would be trained on whole."""
-    Path("in.txt").write_bytes(sample_text(9))
-    with tarfile.open("in.tar", "w") as archive:
-        archive.add("in.txt")
-    write_records("p.jsonl", make_records(2))
-    error = error_of(Inline(), **PAIRS, inputs=inputs)
-    assert error.exit_code == 2
-    assert str(error).startswith("--prompt-field: ")
-    assert text in str(error)
 
 
 @pytest.mark.parametrize("size", [256, 4 << 20])

@@ -22,8 +22,7 @@ from chats import (
     write_records,
     write_template,
 )
-from runs import Inline, error_of, masked_sequences, options_of, run_here
-from strategies import END
+from runs import Inline, error_of, masked_sequences, options_of
 
 from bpe import Tokenizer
 
@@ -120,13 +119,6 @@ def test_messages_in_another_form_are_not_dropped(template: str) -> None:
     assert convert_chats().intake.dropped == {}
 
 
-def test_images_are_not_dropped() -> None:
-    text = "{% if m.content is string %}{{ m.content }}{% else %}<image>{% endif %}"
-    write_template("{% for m in messages %}" + text + "{% endfor %}")
-    write_chats("c.jsonl", [[{"role": "user", "content": [{"type": "image", "url": "a.png"}]}, *USER]])
-    assert convert_chats().intake.dropped == {}
-
-
 def test_prompts_that_are_messages_in_sharegpt_form() -> None:
     write_template(STRICT)
     human, gpt = {"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}
@@ -136,35 +128,6 @@ def test_prompts_that_are_messages_in_sharegpt_form() -> None:
     write_chats("c.jsonl", [USER])
     convert_chats(output="expected")
     assert texts() == texts("expected")
-
-
-@pytest.mark.parametrize(
-    ("template", "records", "more", "parts"),
-    [
-        (CHATML, [{"messages": []}], {}, ["no tokens", "1 document empty"]),
-        (STRICT, [{"m": USER}], {"on_error": "skip"}, ["no tokens", "1 record"]),
-        (
-            PLAIN,
-            [{"messages": [{"role": "user", "content": "a"}, {"role": "bot", "content": "b"}]}],
-            {},
-            ["no token ", "1 bot, 1 user"],
-        ),
-    ],
-)
-def test_a_run_that_trains_nothing_warns(template: str, records: Any, more: Any, parts: list[str]) -> None:
-    write_template(template)
-    write_records("c.jsonl", records)
-    code, _, err = run_here("c.jsonl", messages_field="messages", **more)
-    assert code == 0
-    (line,) = [line for line in err.splitlines() if "warning: " in line and "token" in line]
-    assert all(part in line for part in parts)
-
-
-def test_completions_that_are_all_empty() -> None:
-    write_records("p.jsonl", [{"p": "a", "c": ""}] * 2)
-    fields = {"prompt_field": "p", "completion_field": "c"}
-    assert "warning: out: no token contributes to the loss" in run_here("p.jsonl", **fields)[2]
-    assert "to the loss" not in run_here("p.jsonl", **fields, append_token=END, output="ends")[2]
 
 
 # -- refused

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import rejected, run_here
 
 from convert import ConvertOptions
 from convert.cli.arguments import parse_arguments
@@ -110,37 +109,3 @@ def test_the_command_line_becomes_options() -> None:
     assert (options.inputs, options.validation) == (("a", "b"), ("v", "w"))
     assert (options.separator, options.seed, options.workers) == ("\n\n", 5, 3)
     assert (options.text_chunk_bytes, options.chunk_tokens, options.progress) == (65536, 1000, "none")
-
-
-NUMBERS = ["workers", "seed", "text-chunk-bytes", "chunk-tokens", "validation-fraction", "validation-docs"]
-NUMBERS += ["max-errors", "max-record-bytes", "max-window-bytes", "retries", "task-index", "task-count"]
-NUMBERS += ["zarr-format", "stall-timeout"]
-NO_NUMBERS = ["abc", "", " ", "-1", "nan", "-inf", "0x10", "1e400", "1,5", "--", "9" * 30, "9" * 5000]
-NO_NUMBERS += ["1\n2", "\x1b[31m", "٣x"]
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_text_that_is_no_number_of_its_range(name: str, here: Path) -> None:
-    before = sorted(here.iterdir())
-    for value in NO_NUMBERS:
-        error = rejected(2, f"--{name}={value}", "en.txt")
-        assert f"--{name}" in error
-        assert len(error) < 500
-    assert sorted(here.iterdir()) == before
-
-
-@pytest.mark.parametrize("line", [["--separator", "---"], ["--separator", "--quiet"], ["--separator"]])
-@pytest.mark.usefixtures("here")
-def test_a_value_that_begins_with_a_dash(line: list[str]) -> None:
-    assert "error: --separator: " in rejected(2, "en.txt", *line)
-
-
-def test_inputs_between_flags_and_names_that_begin_with_a_dash(here: Path) -> None:
-    for name in ("more.txt", "-a.txt", "--"):
-        (here / name).write_text("more")
-    assert ": -a.txt. Write -- " in rejected(2, "en.txt", "-a.txt")
-    rejected(2, "en.txt", "--quiet", "more.txt", "en.txt")
-    assert run_here("en.txt", "--quiet", "more.txt")[0] == 0
-    last = ["--quiet", "--", "-a.txt", "--"]
-    options, _ = parse_arguments(["en.txt", "--tokenizer", "tok.json", "--output", "out", *last])
-    assert options.inputs == ("en.txt", "-a.txt", "--")

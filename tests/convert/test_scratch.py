@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import Inline, convert, convert_by, error_of, exit_code, stopping_at, tree
+from runs import Inline, convert, error_of, exit_code, stopping_at, tree
 
 OPTIONS: dict[str, Any] = {"text_chunk_bytes": 200, "chunk_tokens": 64}
 
@@ -30,13 +30,6 @@ def stop(scratch: str | None = "one", output: str = "out") -> None:
         convert(stopping_at(12), output=output, scratch=scratch, **OPTIONS)
 
 
-@pytest.mark.parametrize("engine", ["inline", "fork"])
-def test_the_dataset_is_the_same_and_nothing_stays(engine: str, clean: dict[str, bytes]) -> None:
-    convert_by(engine, scratch="one", **OPTIONS)
-    assert tree("out") == clean
-    assert left() == []
-
-
 @pytest.mark.parametrize("scratch", [None, "one", "two"])
 def test_a_resumed_run_continues_where_the_shards_are(scratch: str | None, clean: dict[str, bytes]) -> None:
     stop()
@@ -55,14 +48,6 @@ def test_missing_shards_are_made_again(clean: dict[str, bytes]) -> None:
     convert(Inline(), scratch="two", **OPTIONS)
     assert tree("out") == clean
     assert left() == []
-
-
-@pytest.mark.usefixtures("clean")
-def test_outputs_of_one_name_have_folders_of_their_own() -> None:
-    stop()
-    Path("out.partial").rename("kept")
-    stop()
-    assert len(list(Path("one").iterdir())) == 2
 
 
 @pytest.mark.usefixtures("clean")

@@ -37,16 +37,6 @@ def test_the_same_command_resumes(clean: dict[str, bytes]) -> None:
     assert output.objects() == clean
 
 
-def test_other_options_are_refused_unless_the_run_restarts(clean: dict[str, bytes]) -> None:
-    output = Output()
-    output.stop()
-    error = error_of(Inline(), output=output.url, seed=1, **OPTIONS)
-    assert (error.exit_code, "--seed 0 (now 1)" in str(error)) == (6, True)
-    assert output.run(seed=1, restart=True).reused_shards == 0
-    output.run(overwrite=True)
-    assert output.objects() == clean
-
-
 @pytest.mark.parametrize("is_url", [False, True])
 def test_a_resumed_run_continues_where_the_shards_are(is_url: bool, clean: dict[str, bytes]) -> None:
     one, two = (f"memory://{uuid4().hex}/s" for _ in range(2)) if is_url else ("one", "two")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from limits import small
 from runs import Inline, convert, rejected, run_here, sample_documents, sources_of, tree
-from strategies import END, START, compressed
+from strategies import END
 
 import bpe
 from bpe import Tokenizer
@@ -22,18 +22,6 @@ def warnings_of(*inputs: str, **flags: Any) -> list[str]:
     code, _, err = run_here(*inputs, **usual | flags, overwrite=True)
     assert code == 0, err
     return [line.partition(" ")[2] for line in err.splitlines() if line.startswith("warning: ")]
-
-
-def test_the_summary_of_one_token(folder: Path) -> None:
-    (folder / "one.txt").write_text("a")
-    _, out, _ = run_here("one.txt", validation_fraction=0, compression="none")
-    assert "out: 1 token from 1 byte in 1 file, " in out
-    assert "1 document = 1 written + 0 empty; 1 token\n" in out
-
-
-def test_the_summary_counts_decompressed_text(folder: Path) -> None:
-    (folder / "in.txt.gz").write_bytes(compressed(END.join(["the same again"] * 1000).encode(), "gz"))
-    assert "in 1 file with 14.0 kB of text, " in convert(Inline(), inputs=["in.txt.gz"]).lines()[0]
 
 
 def test_the_manifest_describes_the_run(here: Path) -> None:
@@ -55,24 +43,6 @@ def test_a_token_by_id_is_the_token_by_text(here: Path) -> None:
     assert (options["append_token"], options["prepend_token"]) == ({"id": id_, "text": END}, None)
     assert "error: --append-token: " in rejected(2, append_token="</s>", output="new")
     assert "error: --append-token: " in rejected(2, append_token="</s>", output="new", dry_run=True)
-
-
-@pytest.mark.usefixtures("here")
-def test_the_summary_names_the_tokens_around_documents() -> None:
-    def ends_line(**ends: Any) -> list[str]:
-        lines = convert(Inline(), overwrite=True, **ends).lines()
-        return [line for line in lines if line.startswith("  ends ")]
-
-    tokenizer = Tokenizer.load("tok.json")
-    ids = tokenizer.special_tokens
-    assert ends_line(append_token=END, prepend_token=START) == [
-        f"  ends       each document begins with {START} ({ids[START]}) and ends with {END} ({ids[END]})"
-    ]
-    (line,) = ends_line()
-    assert f"--append-token '{END}'" in line
-    ordinary = {id_: tokenizer.vocab[id_] for id_ in tokenizer.ordinary_entries}
-    Tokenizer(ordinary, tokenizer.merges, ["<s>"]).save("tok.json")
-    assert ends_line() == []
 
 
 # -- warnings
@@ -97,11 +67,6 @@ def test_an_empty_split_or_a_missing_separator(text: str, more: Any, note: str, 
     found = warnings_of("in.txt", **more)
     assert len(found) == bool(note)
     assert note in "".join(found)
-
-
-def test_all_inputs_in_validation(here: Path) -> None:
-    (here / "held.txt").write_text("a")
-    assert warnings_of("--validation", "held.txt", "en.txt")[0].startswith("--validation: ")
 
 
 @pytest.fixture

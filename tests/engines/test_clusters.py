@@ -16,7 +16,6 @@ from sample_tasks import square
 from tokenmill.engines import cluster_engine, ray_engine
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.errors import EngineFailure
-from tokenmill.errors import BadArgument
 
 
 @pytest.fixture(autouse=True)
@@ -66,11 +65,6 @@ def test_the_number_of_workers_follows_the_cluster(dask_cluster: Any) -> None:
         engine.check()
     assert notices == [f"dask scheduler {dask_cluster.address}: waiting for workers"]
     engine.shutdown()
-
-
-def test_options_of_a_cluster_need_one() -> None:
-    with pytest.raises(BadArgument, match="executor_options"):
-        open_engine(EngineOptions(executor_options={"priority": 5}), print)
 
 
 class Head:

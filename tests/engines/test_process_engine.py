@@ -30,7 +30,7 @@ from sample_tasks import (
 
 from tokenmill.engines import process_engine
 from tokenmill.engines.errors import WorkerLost
-from tokenmill.engines.process_engine import ProcessEngine, may_fork
+from tokenmill.engines.process_engine import ProcessEngine
 from tokenmill.engines.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.errors import BadArgument
@@ -132,13 +132,6 @@ def test_workers_end_when_their_parent_is_killed() -> None:
         time.sleep(0.01)
 
 
-def test_workers_ignore_ctrl_c() -> None:
-    with started(workers=1) as engine:
-        number = engine.submit(process_id).result(10)
-        os.kill(number, signal.SIGINT)
-        assert engine.submit(process_id).result(10) == number
-
-
 def test_a_second_ctrl_c_during_the_notice_of_the_first_left_the_workers() -> None:
     def interrupted(_: str) -> None:
         raise KeyboardInterrupt
@@ -168,11 +161,6 @@ def test_ctrl_c_while_the_engine_starts(at: str, monkeypatch: pytest.MonkeyPatch
         engine.start(1)
     engine.shutdown()
     assert not any(thread.name == "worker" for thread in threading.enumerate())
-
-
-def test_fork_is_not_safe_with_another_thread() -> None:
-    with started():
-        assert not may_fork()
 
 
 SCRIPT_WITHOUT_MAIN_GUARD = """

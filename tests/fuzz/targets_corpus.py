@@ -16,10 +16,11 @@ from tempfile import TemporaryDirectory
 from bounded_run import Target
 from mutations import LARGEST_BYTES, change_bytes, change_json, change_text
 
-for name in ("inputs", "stores"):
+for name in ("", "inputs", "stores"):
     sys.path.insert(0, str(Path(__file__).parents[1] / name))
-from input_kinds import PACKED, compressed, json_lines, write_kind  # noqa: E402 - found on the paths above
+from input_kinds import PACKED, json_lines, write_kind  # noqa: E402 - found on the paths above
 from readings import KeptIntake  # noqa: E402
+from strategies import compressed  # noqa: E402
 
 from tokenmill.inputs.documents import Buffers, LongText, Reading  # noqa: E402
 from tokenmill.inputs.errors import BadInput  # noqa: E402

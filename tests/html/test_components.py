@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from tokenmill.html import numbers
 from tokenmill.html.chart import Point, curve, histogram
-from tokenmill.html.components import FOLDED, entry_html, escaped, heads, table
+from tokenmill.html.components import entry_html, escaped, heads, table
 from tokenmill.html.page import page
 from tokenmill.html.token_boxes import boxes, parts
 
@@ -18,18 +17,6 @@ def test_hostile_text_stays_text() -> None:
     assert escaped('<b>"\u202e\x00&') == r"&lt;b&gt;&quot;\u202e\x00&amp;"
     assert "<script" not in entry_html(5, b"<script>alert(1)</script>")
     assert "a&lt;b" in table(["", *heads(["a<b", "c"])], [["x", "1", "2"]])
-
-
-def test_entries_on_one_line() -> None:
-    assert entry_html(7, b" the") == (
-        '<span class="t one"><i title="id 7, 4 bytes, 20 74 68 65"><s>·</s>the</i></span>'
-    )
-    assert "<s>×1024</s>" in entry_html(7, b" " * 1024)
-    assert "not in the vocabulary" in entry_html(7, None)
-    folded = entry_html(7, "ÃÂ".encode() * 32)
-    assert folded.startswith('<details class="fold"><summary>')
-    assert re.findall(r"<i title=[^>]*>(.*?)</i>", folded) == ["ÃÂ" * (FOLDED // 2), "ÃÂ" * 32]
-    assert "…" in entry_html(7, b"ab" * 600)
 
 
 @pytest.mark.parametrize("highest", [0, 0.004, 0.25, 0.316, 0.78, 1])
@@ -77,14 +64,6 @@ def test_a_page_runs_its_own_scripts_only() -> None:
     assert '<script type="text/plain" id="d">text</script>' in made
     assert "&lt;t&gt;" in made
     assert not re.search(r"https?:|url\(|@import", made)
-
-
-def test_numbers() -> None:
-    counts = {9_999: "9,999", 10_000: "10 k", 999_499: "999 k", 999_600: "1,000 k", 12_345_678: "12.3 M"}
-    assert {count: numbers.short(count) for count in counts} == counts
-    assert (numbers.many(1, "token"), numbers.many(2_000, "token")) == ("1 token", "2,000 tokens")
-    assert (numbers.percent(1, 8), numbers.percent(1, 0), numbers.ratio(3, 2)) == ("12.5 %", "–", "1.50")
-    assert (numbers.span(3, 3), numbers.storage(3_210_000)) == ("3", "3.21 MB")
 
 
 def test_boxes_keep_the_ids_and_the_bytes() -> None:

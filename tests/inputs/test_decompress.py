@@ -72,16 +72,6 @@ def test_gzip_data_are_the_same_with_and_without_the_faster_library(
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-@pytest.mark.parametrize("members", [(), (b"",), (TEXT,), (TEXT, b"", b"x" * 70_000, TEXT), (b"",) * 5])
-def test_all_members_are_read(compression: str, members: tuple[bytes, ...], tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"".join(map(COMPRESS[compression], members)))
-    for at_once in (1, 1000, 1 << 20):
-        if at_once > 1 or len(b"".join(members)) < 5000:
-            assert read(path, compression, at_once) == b"".join(members)
-
-
-@pytest.mark.parametrize("compression", COMPRESS)
 @pytest.mark.parametrize("seed", range(3))
 def test_members_that_give_much_for_little(compression: str, seed: int, tmp_path: Path) -> None:
     """Text after members that gave more than a MiB for their last 256 KiB was lost, or the file was refused."""

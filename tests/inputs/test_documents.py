@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from input_kinds import COMPRESSIONS, compressed
 from readings import KeptIntake, json_text, read, read_parts, source_of
+from strategies import COMPRESSIONS, compressed
 
 from tokenmill.inputs.documents import Buffers, LongText, Reading
 from tokenmill.inputs.errors import FatalInput

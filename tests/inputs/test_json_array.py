@@ -4,37 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from readings import read
 
 from tokenmill.inputs.errors import BadInput
-
-RECORDS: list[dict[str, Any]] = [
-    {"text": "a\n[b], {c}", "score": float("nan"), "list": [1, [], {"x": [{}]}]},
-    {"id": 2, "text": 'quote " backslash \\ "]', "meta": {"text": "no"}},
-    {"text": ""},
-    {"text": "é東🙂\\" * 40, "more": None},
-]
-
-
-@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
-@pytest.mark.parametrize("indent", [None, 0, "\t"])
-def test_a_pretty_printed_array_was_refused(tmp_path: Path, indent: Any, suffix: str) -> None:
-    rng = random.Random(5)
-    for count in (0, 1, 2, 7, 500):
-        records = rng.choices(RECORDS, k=count)
-        for before, after in (("", ""), ("\ufeff", "\n"), (" \r\n\t", " \r\n")):
-            data = f"{before}{json.dumps(records, indent=indent, ensure_ascii=False)}{after}".encode()
-            path = tmp_path / f"a{suffix}"
-            path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
-            for pieces, block_bytes in ((1, 1 << 16), (3, 1 << 16), (2, 64)):
-                documents, intake = read(path, pieces, block_bytes=block_bytes)
-                assert documents == [record["text"] for record in records]
-                assert (intake.records, intake.skipped) == (len(records), {})
 
 
 def test_a_bad_record_of_an_array_is_left_out_alone(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -163,19 +162,3 @@ def test_the_same_lines_as_python_takes(tmp_path_factory: pytest.TempPathFactory
     records = [(number, json_text(line)) for number, line in enumerate(lines) if line.strip(" \t\r")]
     assert documents == [text for _, text in records if text is not None]
     assert [line for *_, line in kept] == [number for number, text in records if text is None]
-
-
-@pytest.mark.parametrize("ascii_only", [True, False])
-def test_sizes_around_every_block(ascii_only: bool, tmp_path: Path) -> None:
-    lines, texts = [], []
-    for length in range(70):
-        texts.append(
-            "".join(random.Random(length).choices(['"', "\\", "\n", "é", "🙂", "x", "y", "z"], k=length))
-        )
-        lines.append(
-            json.dumps({"id": 1, "text": texts[-1], "x": [texts[-1]]}, ensure_ascii=ascii_only).encode()
-        )
-    cut = [lines[-1][:stop].decode(errors="ignore").encode() for stop in range(1, len(lines[-1]))]
-    documents, kept = lines_of(b"\n".join([*lines, *cut]), tmp_path)
-    assert documents == texts
-    assert len(kept) == len(cut)

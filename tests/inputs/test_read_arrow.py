@@ -82,15 +82,6 @@ def test_bytes_that_are_not_text(suffix: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_records_with_a_loss_mask(suffix: str, tmp_path: Path) -> None:
-    path = write(tmp_path / f"in{suffix}", pa.array(["a", "b", None, "d"] * 5), rows=3)
-    marks = MarkRules("text", "/outer/inner")
-    documents, intake = read(path, 4, marks=marks, on_error="quarantine")
-    assert documents == ["aa", "bb", "dd"] * 5
-    assert [record.place for record in intake.kept] == [2, 6, 10, 14, 18]
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_columns_that_hold_no_text(suffix: str, tmp_path: Path) -> None:
     path = write(tmp_path / f"in{suffix}", pa.array(["x"]))
     for field in ("body", "id", "outer", "/text/inner", "/outer/none"):

@@ -7,8 +7,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from input_kinds import compressed, tar_of
 from readings import read
+from strategies import TAR_FORMATS, compressed, tar_bytes
 
 from tokenmill.inputs.errors import BadInput, InvalidText
 from tokenmill.inputs.intake import INVALID_UTF8, MALFORMED
@@ -54,9 +54,9 @@ def test_bad_files_are_told_by_name(tmp_path: Path) -> None:
         read(path, invalid="replace")
 
 
-@pytest.mark.parametrize("form", range(3))
+@pytest.mark.parametrize("form", TAR_FORMATS)
 def test_an_archive_that_was_cut_off_is_never_short(form: int, tmp_path: Path) -> None:
-    whole = tar_of(["a", "b" * 600, "c"], form)
+    whole = tar_bytes([b"a", b"b" * 600, b"c"], form)
     files = whole.rstrip(b"\0")
     end = -(-len(files) // 512) * 512
     path = tmp_path / "a.tar"
@@ -92,7 +92,9 @@ def test_damage_is_told_with_its_byte(tmp_path: Path) -> None:
 def test_an_archive_that_is_named_as_text_is_refused(suffix: str, tmp_path: Path) -> None:
     """All of it is UTF-8: read as text it would be one document with the headers in it."""
     path = tmp_path / f"urlsf_subset00-1_data.{suffix}"
-    path.write_bytes(compressed(tar_of(["a", "b"]), "none" if suffix == "txt" else suffix))
+    path.write_bytes(
+        compressed(tar_bytes([b"a", b"b"], tarfile.GNU_FORMAT), "none" if suffix == "txt" else suffix)
+    )
     with pytest.raises(InvalidText, match=r"\.tar.*--input-format"):
         read(path, 3)
     assert read(path, 3, input_format="tar")[0] == ["a", "b"]

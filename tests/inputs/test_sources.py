@@ -13,9 +13,8 @@ import pytest
 from readings import find_sources
 
 from tokenmill.errors import BadArgument
-from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.kinds import Kind
-from tokenmill.inputs.sources import require_unchanged, search_sources
+from tokenmill.inputs.sources import search_sources
 from tokenmill.stores import open_store
 
 KEYS = ["a.txt", "b.jsonl.gz", "d/1.txt", "d/2.txt", "d/e/3.txt", ".h.txt", "d/.x/4.txt", "d.txt", "z[1].txt"]
@@ -243,16 +242,3 @@ def test_the_same_file_under_several_names(here: Path) -> None:
     for inputs, validation in ((["corpus"], ["corpus/b.txt"]), (["corpus", "corpus/b.txt"], [])):
         found = find_sources(inputs, validation)
         assert [source.path for source in found] == ["corpus/d.jsonl", "corpus/b.txt"]
-
-
-def test_changes_are_noticed(here: Path) -> None:
-    for mtime_ns in (-(10**18), 1, 15 * 10**18):  # 1938, 1970, 2445
-        os.utime("single.txt", ns=(0, mtime_ns))
-        (source,) = find_sources(["single.txt"])
-        require_unchanged(source, Path("single.txt").stat())
-        os.utime("single.txt", ns=(0, 2))
-        with pytest.raises(BadInput, match=r"single\.txt"):
-            require_unchanged(source, Path("single.txt").stat())
-    (here / "single.txt").write_text("longer than before")
-    with pytest.raises(BadInput):
-        require_unchanged(source, Path("single.txt").stat())

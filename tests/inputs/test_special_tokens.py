@@ -11,18 +11,6 @@ from bpe.reference import cut_at_special_tokens
 from tokenmill.inputs import _core
 
 
-@pytest.mark.parametrize("separator", [b"a", b"ab", b"aa", b"aba", b"\n\n", b"abcdefgh" * 9])
-def test_separators_as_bytes_split_finds_them(separator: bytes) -> None:
-    rng = random.Random(1)
-    for size in [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 500]:
-        for alphabet in [b"a", b"ab", b"a\n", b"abcdefgh"]:
-            data = bytes(rng.choices(alphabet, k=size))
-            for text in [data, separator + data, data + separator, data + separator[:-1]]:
-                sizes = np.array([len(part) + len(separator) for part in text.split(separator)])
-                starts = np.cumsum(sizes)[:-1] - len(separator)
-                assert _core.find_separators(text, separator).tolist() == starts.tolist()
-
-
 @pytest.mark.parametrize(
     "tokens",
     [

@@ -92,29 +92,12 @@ def test_files_that_are_no_text_became_replacement_characters(name: str, data: b
     utf8.check(b"PAR1, BZh91 and PK are words")
 
 
-@pytest.mark.parametrize("piece_bytes", [1, 2, 3, 7])
-def test_pieces_are_of_whole_characters(piece_bytes: int) -> None:
-    for data in damaged(3, 150):
-        starts = range(0, len(data), piece_bytes)
-        pieces = [*((data[start : start + piece_bytes], False) for start in starts), (b"", True)]
-        whole = [bytes(piece) for piece in utf8.whole_characters(pieces)]
-        assert b"".join(whole) == data
-        repaired = b"".join(bytes(utf8.repair(piece, replaces=True)[0]) for piece in whole)
-        assert repaired == data.decode(errors="replace").encode()
-
-
 def test_rows_begin_at_characters() -> None:
     text = "aé你".encode()
     utf8.check_rows(text, np.array([0, 1, 3, 6, 6], np.uint64))
     for place in (2, 4, 5):
         with pytest.raises(InvalidText, match=f"byte .*{place}"):
             utf8.check_rows(text, np.array([0, place, 6], np.uint64))
-
-
-def test_buffers() -> None:
-    assert _core.validate_utf8(memoryview(b"\xc3\xa9\xc3")) == 2
-    with pytest.raises(TypeError):
-        _core.validate_utf8("é")  # type: ignore[arg-type]
 
 
 def test_the_environment_chooses_the_variant() -> None:

@@ -21,9 +21,7 @@ from tokenmill.stores import (
     StoreDenied,
     StoreNotFound,
     StoreUnavailable,
-    open_file,
     open_store,
-    remote_file,
     requests,
 )
 from tokenmill.stores import object as object_module
@@ -80,27 +78,6 @@ def test_a_stalled_server_is_asked_again(moto: str) -> None:
         store.delete(["x", "y"])
         assert not list(store.list())
         assert time.monotonic() - began < 10
-
-
-def test_long_transfers_overcome_many_faults(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_module, "PART_BYTES", 5 << 20)  # the minimum of S3
-    monkeypatch.setattr(remote_file, "REQUEST_BYTES", 1 << 20)
-    whole = random.Random(3).randbytes(12 << 20)
-    with faulty(moto, Faults(kinds=("reset", "503", "lost"), rate=0.8, seed=5, most=2)) as (
-        store,
-        proxy,
-        folder,
-    ):
-        store.put("large", (whole[offset : offset + (1 << 20)] for offset in range(0, len(whole), 1 << 20)))
-        kinds = [kind for kind in HARMLESS if kind != "slow"]
-        proxy.faults = Faults(kinds=kinds, rate=0.4, seed=9, most=2)
-        with open_file(f"{folder}/large", s3_options(proxy.url)) as file:
-            held = bytearray(len(whole))
-            offset = 0
-            while count := file.readinto_at(offset, memoryview(held)[offset : offset + 1_000_001]):
-                offset += count
-        assert bytes(held) == whole
-        assert len(proxy.struck) >= 3
 
 
 def test_a_broken_answer_is_requested_again(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,11 +165,3 @@ def test_an_error_that_outlasts_the_retries_is_transient(
             assert error.is_transient
             assert "\n" not in str(error)
         assert len(proxy.requests) <= 20
-
-
-def test_a_missing_bucket_is_permanent(moto: str) -> None:
-    store = open_store(f"s3://none-{uuid4().hex}", s3_options(moto))
-    for access in accesses(store)[:2]:
-        with pytest.raises(StoreNotFound) as raised:
-            access()
-        assert not raised.value.is_transient

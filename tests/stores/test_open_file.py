@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tokenmill.stores import Entry, StoreChanged, StoreNotFound, open_file, open_store, read_at
+from tokenmill.stores import Entry, StoreChanged, open_file, open_store, read_at
 from tokenmill.stores.arrow_file import ArrowFile
 from tokenmill.stores.remote_file import RemoteFile
 from tokenmill.stores.requests import REQUEST_BYTES
@@ -72,14 +72,6 @@ def test_another_version(url: str, tmp_path: Path) -> None:
         read_at(file, 0, 10)
     with pytest.raises(StoreChanged):
         open_file(url, version=version)
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    for url in (str(tmp_path / "no"), f"file://{tmp_path}/no"):
-        with pytest.raises(FileNotFoundError, match="no"):
-            open_file(url)
-    with pytest.raises(StoreNotFound):
-        open_file(f"memory://{uuid4().hex}/no")
 
 
 def test_local_files_are_closed_once_and_never_leak(tmp_path: Path) -> None:

@@ -179,13 +179,6 @@ def test_reads_of_every_kind(
             missing()
 
 
-def test_an_object_that_became_empty_has_changed(store: Store) -> None:
-    former = store.put("grows", b"text").version
-    store.put("grows", b"")
-    with pytest.raises(StoreChanged):
-        store.read("grows", 0, 3, former)
-
-
 def test_large_data_are_put_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_module, "PART_BYTES", 5 << 20)  # the minimum of S3
     whole = random.Random(8).randbytes(1 << 20) * 7

@@ -86,12 +86,6 @@ def test_urls_without_a_store(url: str) -> None:
     assert "pw" not in str(raised.value)
 
 
-@pytest.mark.parametrize("url", ["s3://b", "s3://b/", "s3://b/a/", "https://h"])
-def test_a_container_is_no_object(url: str) -> None:
-    with pytest.raises(UnknownScheme):
-        split_key(url)
-
-
 @pytest.mark.parametrize("key", ["a//x", "/x", "a//", "a/./x", "../x"])
 def test_an_empty_part_of_a_key_was_dropped_and_another_object_read(key: str) -> None:
     url = f"memory://{uuid4().hex}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from input_kinds import KINDS, PACKED, compressed, json_lines, write_kind
+from input_kinds import KINDS, PACKED, json_lines, write_kind
 from naive import Naive, Rules, differences
 from runs import TRAINING_TEXT, tokenizer, tokenizer_bytes
+from strategies import compressed
 
 # Text of a corpus, sometimes more. Orders of events need many tasks and few bytes.
 _TEXT_BYTES = [200_000, 500_000, 1_000_000]
