@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import errno
 import json
+import operator
 import os
 import shutil
 import stat
@@ -130,7 +131,7 @@ class CountsFile:
 
     def blocks(self) -> Iterator[Arrays]:
         """Yield (pretoken bytes, ends, counts) of each block, ascending. Raise BadCounts if the file is damaged."""
-        total = 0
+        total, last = 0, b""
         with self._archive() as archive:
             text, text_bytes, _ = _column(archive, "pretoken_bytes")
             columns = [_column(archive, name) for name in ("lengths", "counts")]
@@ -150,10 +151,11 @@ class CountsFile:
                 ends = np.cumsum(lengths, dtype=np.uint64)
                 total += exact_sum(counts)
                 for first, stop in _blocks_of(ends):
-                    begin = ends[first - 1] if first else np.uint64(0)
-                    pretokens = _read(text, np.dtype(np.uint8), int(ends[stop - 1] - begin))
+                    block_ends = ends[first:stop] - (ends[first - 1] if first else np.uint64(0))
+                    pretokens = _read_bytes(text, int(block_ends[-1]))
+                    last = _last_ascending(pretokens, block_ends.tolist(), last)
                     text_bytes -= len(pretokens)
-                    yield pretokens, ends[first:stop] - begin, counts[first:stop]
+                    yield np.frombuffer(pretokens, np.uint8), block_ends, counts[first:stop]
             if text_bytes or total != self.total:
                 raise ValueError("sums differ from the header")
 
@@ -203,11 +205,23 @@ def _column(archive: zipfile.ZipFile, name: str) -> tuple[IO[bytes], int, np.dty
 
 
 def _read(member: IO[bytes], dtype: np.dtype[Any], size: int) -> NDArray[Any]:
-    """Read the next items of an array. zipfile checks the CRC after the last ones."""
-    values = np.frombuffer(member.read(size * dtype.itemsize), dtype)
-    if len(values) < size:
+    return np.frombuffer(_read_bytes(member, size * dtype.itemsize), dtype)
+
+
+def _read_bytes(member: IO[bytes], size: int) -> bytes:
+    """Read the next bytes of an array. zipfile checks the CRC after the last ones."""
+    data = member.read(size)
+    if len(data) < size:
         raise EOFError("ends early")
-    return values
+    return data
+
+
+def _last_ascending(text: bytes, ends: list[int], before: bytes) -> bytes:
+    """Return the last pretoken of a block. Raise ValueError unless each is greater than the one before it."""
+    pretokens = [text[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
+    if not all(map(operator.lt, [before, *pretokens], pretokens)):
+        raise ValueError("pretokens do not ascend")
+    return pretokens[-1]
 
 
 def _no_number(name: str) -> NoReturn:

@@ -175,6 +175,21 @@ def test_wrong_contents_are_refused(more: dict[str, Any], tmp_path: Path) -> Non
         PretokenCounts.load(raw_file(tmp_path / "a.counts", pretokens, **more))
 
 
+@pytest.mark.parametrize("block", [2, 1 << 14])
+@pytest.mark.parametrize(
+    "texts", [[b"a", b"c", b"b", b"d"], [b"a", b"b", b"b", b"c"]], ids=["order", "repeat"]
+)
+def test_pretokens_that_do_not_ascend_are_refused(
+    texts: list[bytes], block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merging and leaving out rare pretokens would add them up wrongly."""
+    monkeypatch.setattr("bpe.pretoken_counts.counts_file.BLOCK_PRETOKENS", block)
+    text = np.frombuffer(b"".join(texts), np.uint8)
+    path = raw_file(tmp_path / "a.counts", dict.fromkeys((b"a", b"b", b"c", b"d"), 1), pretoken_bytes=text)
+    with pytest.raises(BadCounts, match=r"a\.counts: .*ascend"):
+        PretokenCounts.load(path)
+
+
 def test_missing_and_unwritable(tmp_path: Path) -> None:
     for path in (tmp_path / "no.counts", tmp_path):
         with pytest.raises(MissingInput):
