@@ -57,12 +57,14 @@ class _Built(NamedTuple):
     """Made from the state of a tokenizer.
 
     engine: returns the engine, which is built when it is first needed.
+    processor: a copy of the post-processor, for encodings whose tokens are read after it has changed.
     around: without and with special tokens, the IDs before and after a text; None if it does not occur once.
     added: ID -> normalized text of the added tokens. skipped: IDs that decoding can skip.
     """
 
     state: list[Any]
     engine: Callable[[], Engine]
+    processor: PostProcessor | None
     around: list[tuple[list[int], list[int]] | None]
     added: dict[int, str]
     skipped: frozenset[int]
@@ -154,7 +156,8 @@ class Tokenizer:
         }
         around = [self._around(add_special_tokens) for add_special_tokens in (False, True)]
         engine = cache(self._build_engine)
-        return _Built(state, engine, around, added, frozenset(skipped), frozenset(not_byte_level))
+        processor = dict(zip(self._components, state[1:], strict=True))["post_processor"]
+        return _Built(state, engine, processor, around, added, frozenset(skipped), frozenset(not_byte_level))
 
     def _build_engine(self) -> Engine:
         components = tuple(each for each, _ in components_from_json(self._json("pre_tokenizer")))
@@ -455,7 +458,7 @@ class Tokenizer:
             raise
         around = built.around[add]
         is_plain = self._truncation is None and self._padding is None and not is_pretokenized
-        source = _Source(batch, around or ([], []), self.post_processor, add)
+        source = _Source(batch, around or ([], []), built.processor, add)
         encodings: list[Encoding] = []
         index = 0
         for item in items:

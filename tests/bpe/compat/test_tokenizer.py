@@ -22,7 +22,15 @@ from odd_calls_compared import difference
 
 import bpe
 from bpe.compat import huggingface
-from bpe.compat.huggingface import AddedToken, DecodeStream, Encoding, Tokenizer, normalizers, pre_tokenizers
+from bpe.compat.huggingface import (
+    AddedToken,
+    DecodeStream,
+    Encoding,
+    Tokenizer,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 from bpe.compat.huggingface.models import BPE
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
 from bpe.formats import huggingface as huggingface_file
@@ -112,6 +120,18 @@ def test_lists_belong_to_the_caller() -> None:
     with pytest.warns(DeprecationWarning, match="word_ids"):
         assert encoding.words == encoding.word_ids
     assert Encoding().ids == []
+
+
+def test_encodings_keep_the_post_processor_of_their_call() -> None:
+    """Tokens are computed when they are first read, which may be after a change."""
+    ours = both()[0]
+    ours.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 7)])
+    expected = ours.encode("the mill").tokens
+    encoding = ours.encode("the mill")
+    ours.post_processor.single = "$A"
+    assert encoding.tokens == expected
+    assert encoding.ids[0] == 7
+    assert len(encoding) == len(expected)
 
 
 def test_components_may_change() -> None:
