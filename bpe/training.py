@@ -198,9 +198,7 @@ def train_sizes(
             options.sample_bytes,
             options.seed,
         )
-        loaded = gathered.load(
-            budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes), options.threads
-        )
+        loaded = gathered.load(budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes))
         del gathered
         training = learn_merges(loaded, max(vocab_sizes), options, progress, budget)
     return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
@@ -308,7 +306,7 @@ def _outgrown(
     """Return the error for merging beyond the memory limit. used: memory of the process before merging."""
 
     def most(distinct: int, pretoken_bytes: int) -> int:
-        return training_bytes(distinct, pretoken_bytes, vocab_size, at_most=True, threads=options.threads)
+        return training_bytes(distinct, pretoken_bytes, vocab_size, at_most=True)
 
     enough = used + most(len(counts), counts.pretoken_bytes.nbytes) - counts.memory_bytes
     often = counts.counts > 1

@@ -90,7 +90,6 @@ def train(options: Namespace) -> int:
                 options.min_pretoken_count,
                 run.progress,
                 largest,
-                options.threads,
             )
             return learn_merges(loaded, largest, training_options, run.progress, run.budget)
 

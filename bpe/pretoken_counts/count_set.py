@@ -111,7 +111,6 @@ class CountSet:
         min_count: MinCount = 1,
         progress: Progress | None = None,
         vocab_size: int = 1 << 15,
-        threads: int | None = None,
     ) -> PretokenCounts:
         """Return the sum in memory, without the pretokens that occur less than `min_count` times.
 
@@ -122,9 +121,7 @@ class CountSet:
         "fit" would leave out nearly all text.
         """
         check_min_count(min_count)
-        needed = training_bytes(
-            self.most_distinct, self.most_bytes, vocab_size, at_most=True, threads=threads
-        )
+        needed = training_bytes(self.most_distinct, self.most_bytes, vocab_size, at_most=True)
         fits = needed <= budget.free_bytes + self._held_bytes
         if fits and min_count in (1, "fit"):
             return self._collected(1, self.most_distinct, self.most_bytes, budget, workspace)
@@ -132,10 +129,8 @@ class CountSet:
             merged = workspace.new_file()
             write_counts_file(merged, self.blocks(workspace, budget), self.facts, temporary=True)
             once = CountSet([CountsFile(merged)], self.facts)
-            return once.load(budget, workspace, min_count, progress, vocab_size, threads)
-        lowest, distinct, pretoken_bytes = self._survey(
-            budget, workspace, min_count, progress, vocab_size, threads
-        )
+            return once.load(budget, workspace, min_count, progress, vocab_size)
+        lowest, distinct, pretoken_bytes = self._survey(budget, workspace, min_count, progress, vocab_size)
         return self._collected(lowest, distinct, pretoken_bytes, budget, workspace)
 
     @property
@@ -163,7 +158,6 @@ class CountSet:
         min_count: MinCount,
         progress: Progress | None,
         vocab_size: int,
-        threads: int | None,
     ) -> tuple[int, int, int]:
         """Return (lowest count to keep, number of pretokens kept, their bytes).
 
@@ -187,7 +181,7 @@ class CountSet:
             """Return the additional memory for merging the pretokens of bin `first` and above."""
             held = self._held_bytes if first == lowest == 1 else 0  # leaving out pretokens copies the others
             size = int(kept[first]), int(kept_bytes[first])
-            return training_bytes(*size, vocab_size, at_most, int(pairs.max()), threads) - held
+            return training_bytes(*size, vocab_size, at_most, int(pairs.max())) - held
 
         free = budget.free_bytes
         fitting = next((first for first in range(1, _BINS - 1) if needed(first) <= free), _BINS - 1)

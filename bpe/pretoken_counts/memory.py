@@ -16,7 +16,6 @@ from typing import Final
 from bpe import _core
 from bpe.control_group import control_groups
 from bpe.errors import BadArgument, NotEnoughMemory, check_whole
-from bpe.threads import available_threads
 from tokenmill.inputs.sizes import bytes_text
 
 # Minimum memory for counting, in addition to the memory in use.
@@ -144,13 +143,11 @@ def training_bytes(
     vocab_size: int,
     at_most: bool = False,
     most_places: int | None = None,
-    threads: int | None = None,
 ) -> int:
     """Return the memory for merging, including the counts themselves.
 
     at_most: return an upper bound for any counts, instead of an estimate for ordinary text.
     most_places: occurrences of the most frequent pair of bytes. No pair of entries has more.
-    threads: None for one per core.
 
     Each distinct pretoken takes one slot for each of its bytes and one more. A slot has an ID and the offsets of pairs:
     at most two, and half as many in ordinary text. The occurrences of one merge at a time are added; they share no
@@ -166,7 +163,6 @@ def training_bytes(
     place = 4 if slots < 1 << 32 else 8
     id_ = 2 if narrow and place == 4 else 4
     occurrences = slots // 2 if most_places is None else min(slots // 2, most_places)
-    threads = min(threads or available_threads(), _MOST_MERGING_THREADS)
     pairs = min(slots, max(1 << 16, 8 * entries))
     return (
         held
@@ -175,9 +171,8 @@ def training_bytes(
         + (2 * id_ + place) * occurrences
         + _PAIR_BYTES * pairs
         + min(8 * slots, 32 << 20)  # sums that exclude rare pairs from the table
-        + (150 + 96 * threads) * entries
-        + threads * (1 << 20)
-        + (16 << 20)
+        + 350 * entries
+        + (18 << 20)
     )
 
 
@@ -209,5 +204,4 @@ def ways_out(may_leave_out: bool, distinct: int) -> str:
     return ", ".join([*ways, "or use a machine with more memory"])
 
 
-_MOST_MERGING_THREADS: Final = 64  # bpe/native/train/trainer.cpp
 _PAIR_BYTES: Final = 56  # per pair in the table of pairs while it grows
