@@ -27,7 +27,6 @@ from bpe.like import Like
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counting import PretokenCounts
-from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes, ways_out
 from bpe.pretoken_counts.memory import enough_limit as memory_limit_for
@@ -180,18 +179,7 @@ def train_sizes(
         gathered = gather_counts(
             inputs,
             cut.counted,
-            CountingOptions(
-                cut.special_tokens,
-                cut.pattern,
-                options.threads,
-                options.invalid,
-                normalizer=cut.normalizer,
-                input_format=options.input_format,
-                text_field=options.text_field,
-                on_error=options.on_error,
-                separator=options.separator,
-                storage_options=options.storage_options,
-            ),
+            cut.counting_options(options, options.storage_options),
             progress,
             budget,
             workspace,

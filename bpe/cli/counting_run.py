@@ -1,4 +1,4 @@
-"""Counting with signals, progress and temporary files, for `train` and `count`.
+"""Counting with progress and temporary files, for `train` and `count`.
 
 Ctrl-C and termination signals stop the command. If a later step fails, complete counts are written to a file, and the
 error names it.
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from bpe.cli.stop_signals import StopSignals
 from bpe.cli.text_input import input_sources, plain_text_note
 from bpe.errors import BadArgument, BpeError, EnvironmentFailure, NotEnoughMemory, Stopped
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.gathering import Cut, gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sources import Source, Stream
@@ -30,8 +29,6 @@ from tokenmill.stores import is_url
 
 if TYPE_CHECKING:
     from tokenmill.engines.choose import EngineOptions
-
-_T = TypeVar("_T")
 
 
 def counted_inputs(options: Namespace) -> list[Source]:
@@ -48,11 +45,12 @@ def counted_inputs(options: Namespace) -> list[Source]:
 
 
 class CountingRun(ExitStack):
-    """Counts the inputs of a command; a context manager.
+    """Counts the inputs of a command, and saves the counts if a later step fails; a context manager.
 
     cut: how text is split, and the counts files.
     keep: file for the counts if a later step fails; None to discard them.
     engine: where the inputs are counted, None for threads of this process.
+    step: what the command does now, for errors. Set it before each step after counting.
     """
 
     def __init__(
@@ -70,31 +68,29 @@ class CountingRun(ExitStack):
         folder = None if is_url(options.output) else Path(options.output).parent
         self.workspace = Workspace(options.temp_dir or folder)
         self.progress = TrainingProgress(options.quiet)
-        self._signals = StopSignals()
+        self.step = "counting"
+        self._counted: CountSet | None = None
         self._saved = ""  # file that holds the counts
 
     def __enter__(self) -> Self:
-        for context in (self._signals, self.workspace, self.progress):
-            self.enter_context(context)
+        self.enter_context(self.workspace)
+        self.enter_context(self.progress)
         return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if found := self._explained(error):
+                raise found from error
+        finally:
+            super().__exit__(kind, error, trace)
 
     def gather(self) -> CountSet:
         """Return the counts of all inputs and counts files."""
         options = self._options
         if self._sources and self._cut.counted is not None:
-            self._signals.at_once(self._cut.counted.check)  # report damaged files before counting
-        counting = CountingOptions(
-            self._cut.special_tokens,
-            self._cut.pattern,
-            options.threads,
-            options.invalid,
-            normalizer=self._cut.normalizer,
-            input_format=options.input_format,
-            text_field=options.text_field,
-            on_error=options.on_error,
-            separator=options.separator,
-            storage_options=dict(options.storage_option),
-        )
+            self._cut.counted.check()  # report damaged files before counting
         if note := plain_text_note(self._sources):
             self.progress.note(note)
         elsewhere = None
@@ -103,24 +99,18 @@ class CountingRun(ExitStack):
 
             limits = options.text_chunk_bytes, options.max_memory
             elsewhere = Elsewhere.of(self._engine, options.scratch, options.output, *limits, self._notice)
-
-        def gather() -> CountSet:
-            return gather_counts(
-                self._sources,
-                self._cut.counted,
-                counting,
-                self.progress,
-                self.budget,
-                self.workspace,
-                options.sample_bytes,
-                options.seed,
-                elsewhere,
-            )
-
-        try:
-            return self._signals.at_once(gather)
-        except KeyboardInterrupt:
-            raise Stopped("interrupted while counting", self._signals.exit_code) from None
+        self._counted = gather_counts(
+            self._sources,
+            self._cut.counted,
+            self._cut.counting_options(options, dict(options.storage_option)),
+            self.progress,
+            self.budget,
+            self.workspace,
+            options.sample_bytes,
+            options.seed,
+            elsewhere,
+        )
+        return self._counted
 
     def _notice(self, text: str) -> None:
         if not self._options.quiet:
@@ -128,34 +118,30 @@ class CountingRun(ExitStack):
 
     def save(self, counted: CountSet, path: str) -> None:
         """Write the counts to a file or URL."""
-        options = dict(self._options.storage_option)
-
-        def write() -> None:
-            counted.save(path, self.workspace, self.budget, options)
-
-        self.finish(write, f"writing {path}", counted)
+        self.step = f"writing {path}"
+        counted.save(path, self.workspace, self.budget, dict(self._options.storage_option))
         self._saved = path
 
-    def finish(self, work: Callable[[], _T], doing: str, counted: CountSet) -> _T:
-        """Do the work that follows counting. If it fails or is interrupted, save the counts and say so in the error."""
-        try:
-            return self._signals.at_once(work)
-        except KeyboardInterrupt:
-            error: BpeError | Stopped = Stopped(f"interrupted while {doing}", self._signals.exit_code)
-        except MemoryError as failure:
-            error = (
-                failure if isinstance(failure, BpeError) else NotEnoughMemory(f"out of memory while {doing}")
-            )
-        except OSError as failure:
-            where = f"{failure.filename or doing}: {failure.strerror or failure}"
-            error = failure if isinstance(failure, BpeError) else EnvironmentFailure(where)
-        except BpeError as failure:
-            error = failure
-        kept = self._kept(counted)
-        if not kept:
-            raise error
-        text = f"{str(error).rstrip('.')}. {kept}"
-        raise Stopped(text, error.exit_code) if isinstance(error, Stopped) else type(error)(text)
+    def _explained(self, error: BaseException | None) -> BpeError | Stopped | None:
+        """Return the error to raise instead, which names the file of the counts, or None. Saves complete counts."""
+        step = self.step
+        found: BpeError | Stopped
+        if isinstance(error, KeyboardInterrupt):
+            found = Stopped(f"interrupted while {step}", getattr(error, "exit_code", 130))
+        elif self._counted is None:
+            return None
+        elif isinstance(error, BpeError):
+            found = error
+        elif isinstance(error, MemoryError):
+            found = NotEnoughMemory(f"out of memory while {step}")
+        elif isinstance(error, OSError):
+            found = EnvironmentFailure(f"{error.filename or step}: {error.strerror or error}")
+        else:
+            return None
+        if self._counted is None or not (kept := self._kept(self._counted)):
+            return None if found is error else found
+        text = f"{str(found).rstrip('.')}. {kept}"
+        return Stopped(text, found.exit_code) if isinstance(found, Stopped) else type(found)(text)
 
     def _kept(self, counted: CountSet) -> str:
         """Save the counts unless a file has them, and return the sentence for the error."""

@@ -82,20 +82,11 @@ def train(options: Namespace) -> int:
         gathered = run.gather()
         if options.keep_counts is not None:
             run.save(gathered, options.keep_counts)
-
-        def merge() -> Training:
-            loaded = gathered.load(
-                run.budget,
-                run.workspace,
-                options.min_pretoken_count,
-                run.progress,
-                largest,
-            )
-            return learn_merges(loaded, largest, training_options, run.progress, run.budget)
-
-        training = run.finish(merge, "merging", gathered)
-        by_size = dict(zip(outputs, options.vocab_size, strict=True))
-        made = run.finish(lambda: _write(training, by_size), "writing", gathered)
+        run.step = "merging"
+        loaded = gathered.load(run.budget, run.workspace, options.min_pretoken_count, run.progress, largest)
+        training = learn_merges(loaded, largest, training_options, run.progress, run.budget)
+        run.step = "writing"
+        made = _write(training, dict(zip(outputs, options.vocab_size, strict=True)))
     if not options.quiet:
         print("\n".join(map(printable, made)), file=sys.stderr)
     if options.report is not None:

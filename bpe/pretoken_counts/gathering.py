@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe.errors import BadArgument, shown
 from bpe.normalizers import Normalizer, make_normalizer
@@ -36,6 +36,17 @@ class Cut:
     pattern: str | Pretokenizer
     counted: CountSet | None
     normalizer: Normalizer | None = None
+
+    def counting_options(self, options: Any, storage_options: StorageOptions) -> CountingOptions:
+        """Return the options to count with. options: of a training or a command, with attributes of the same names."""
+        names = ("threads", "invalid", "input_format", "text_field", "on_error", "separator")
+        return CountingOptions(
+            self.special_tokens,
+            self.pattern,
+            normalizer=self.normalizer,
+            storage_options=storage_options,
+            **{name: getattr(options, name) for name in names},
+        )
 
 
 def cut_of_files(
