@@ -109,7 +109,7 @@ class Writer:
         if isinstance(place, StorePath) and self.layout.zarr_format != 3:
             raise arguments.invalid("layout", "must have Zarr format 3 on a store", self.layout.zarr_format)
         if has_mask:
-            _ = self.layout.mask_cuts  # raises if bytes of the mask would be in two chunks
+            self.layout.cuts(flat_format.MASK_NAME)  # raises if bytes of the mask would be in two chunks
         self.sources, self.options = list(sources), dict(options or {})
         self.tokenizer: dict[str, Any] | None = None
         self.max_token_id = flat_format.LARGEST_TOKEN_ID
@@ -291,12 +291,12 @@ class SplitWriter:
         self._root, self._split, self._layout = root, split, layout
         writer.create_arrays(root, split, layout, has_mask)
 
-        def run(unit: int, dtype: npt.DTypeLike, write: Callable[..., list[FileRecord]]) -> _Run:
-            return _Run(unit, dtype, partial(write, root, split, layout))
+        def run(array: str, unit: int, dtype: npt.DTypeLike) -> _Run:
+            return _Run(unit, dtype, partial(writer.write_run, root, split, layout, array))
 
-        self._tokens = run(layout.write_unit_tokens, flat_format.TOKENS_DTYPE, writer.write_tokens)
-        self._starts = run(layout.write_unit_starts, flat_format.STARTS_DTYPE, writer.write_starts)
-        self._mask = run(layout.write_unit_tokens, np.bool_, writer.write_mask) if has_mask else None
+        self._tokens = run(flat_format.TOKENS_NAME, layout.write_unit_tokens, flat_format.TOKENS_DTYPE)
+        self._starts = run(flat_format.STARTS_NAME, layout.write_unit_starts, flat_format.STARTS_DTYPE)
+        self._mask = run(flat_format.MASK_NAME, layout.write_unit_tokens, np.bool_) if has_mask else None
         self._trained_count = self._max_token_id = self._empty = 0
         self._is_open = False  # whether a document has begun and not ended
 

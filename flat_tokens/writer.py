@@ -1,21 +1,19 @@
 """Writes the arrays of a dataset, with many processes at once if you like. `flat_tokens.Writer` is the simple form.
 
 1. `create_split` writes the metadata of a split.
-2. Any number of processes write disjoint runs with `write_tokens`, `write_starts` and `write_mask`. A run begins at a
+2. Any number of processes write disjoint runs with `write_run`. A run begins at a
    multiple of the layout's write unit and has a multiple of its length, except at the end of the array.
 3. `write_root` writes the manifest last. Without it, readers of a store see no dataset.
 
-Invariant: no file holds parts of two runs, so a run can be written again with the same result. After a failure the
-files of a run may be truncated until it is written again. Objects of a store appear whole, and of two writers of one
-manifest the first succeeds. All-zero Zarr chunks are stored like others: zarr reads a missing chunk as zeros, which
-would hide a lost file. zarr is not imported.
+Invariant: no file holds parts of two runs, so a run can be written again with the same result. Files and objects appear
+whole, and of two writers of one manifest on a store the first succeeds. All-zero Zarr chunks are stored like others:
+zarr reads a missing chunk as zeros, which would hide a lost file. zarr is not imported.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import written_metadata
 from flat_tokens.storage.chunks import join_shard, pad
 from flat_tokens.storage.file_digest import FileDigest, file_digest
-from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import (
     FILES_NAME,
@@ -44,7 +41,7 @@ from flat_tokens.storage.manifest import (
 )
 from flat_tokens.storage.places import Place, StorePath
 from tokenmill.stores import Store
-from tokenmill.stores.names import rename
+from tokenmill.stores.names import write_whole
 
 _LIST_BLOCK_BYTES = 1 << 16
 Destination = Path | Store
@@ -64,10 +61,10 @@ def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_mask: 
     """
     place = place_of(root)
     if isinstance(place, Path):
-        names = [f"{split}/{flat_format.TOKENS_NAME}", f"{split}/{flat_format.STARTS_NAME}"]
-        for name in [*names, *[f"{flat_format.MASK_NAME}/{split}"] * has_mask]:
-            folder = place / name / ("c" if layout.zarr_format == 3 else "")
-            folder.mkdir(parents=True, exist_ok=True)
+        for array in flat_format.DTYPES:
+            if has_mask or array != flat_format.MASK_NAME:
+                folder = place / flat_format.array_folder(split, array)
+                (folder / ("c" if layout.zarr_format == 3 else "")).mkdir(parents=True, exist_ok=True)
 
 
 def create_split(
@@ -97,66 +94,50 @@ def create_split(
     return [write_file(root, name, data) for name, data in files.items()]
 
 
-def write_tokens(
+def write_run(
     root: Destination,
     split: str,
     layout: ArrayLayout,
-    first_token: int,
-    tokens: npt.NDArray[np.uint32],
+    array: str,
+    first: int,
+    values: npt.NDArray[Any],
     scratch: Path | None = None,
 ) -> list[FileRecord]:
-    """Write a run of encoded tokens and return the records of the files.
+    """Write a run of one array of a split and return the records of the files.
 
-    first_token: index of the first token, a multiple of layout.write_unit_tokens.
-    tokens: uint32[n] as from `format.encode_tokens`.
+    array: name of the array, one of these:
+        "encoded_tokens", with values uint32[n].
+        "seq_starts", with values uint64[n]: token indices in the whole split. The very last entry of the array is the
+            token count.
+        "loss_mask", with values bool[n]: whether each token contributes to the loss.
+    first: index of the first value in the array, a multiple of its write unit.
     scratch: a folder of the same file system in which each file gets a random name before it is renamed, so that
         several processes may write the same run at once. A store does not need it.
 
     Cost: 5 to 10 ns per token with zstd level 1, and memory for one file. Raise ArgumentError for a run off the units.
     """
-    folder = f"{split}/{flat_format.TOKENS_NAME}"
-    cuts = layout.chunk_tokens, layout.write_unit_tokens
-    return _write_run(root, folder, layout, cuts, first_token, _as(tokens, flat_format.TOKENS_DTYPE), scratch)
-
-
-def write_starts(
-    root: Destination,
-    split: str,
-    layout: ArrayLayout,
-    first_index: int,
-    starts: npt.NDArray[np.uint64],
-    scratch: Path | None = None,
-) -> list[FileRecord]:
-    """Write a run of seq_starts and return the records of the files.
-
-    first_index: index of the first entry, a multiple of layout.write_unit_starts.
-    starts: uint64[n], token indices in the whole split. The very last entry of the array is the token count.
-    scratch: as for `write_tokens`.
-    """
-    folder = f"{split}/{flat_format.STARTS_NAME}"
-    cuts = layout.chunk_starts, layout.write_unit_starts
-    values = _as(starts, flat_format.STARTS_DTYPE)
-    return _write_run(root, folder, layout, cuts, first_index, values, scratch)
-
-
-def write_mask(
-    root: Destination,
-    split: str,
-    layout: ArrayLayout,
-    first_token: int,
-    trained: npt.NDArray[np.bool_],
-    scratch: Path | None = None,
-) -> list[FileRecord]:
-    """Write a run of the loss mask and return the records of the files.
-
-    first_token: index of the first token, a multiple of layout.write_unit_tokens.
-    trained: bool[n], whether each token contributes to the loss.
-    scratch: as for `write_tokens`.
-    """
-    folder = f"{flat_format.MASK_NAME}/{split}"
-    _check_first(folder, first_token, layout.write_unit_tokens)
-    first, bits = first_token // flat_format.MASK_BITS, flat_format.packed_mask(trained)
-    return _write_run(root, folder, layout, layout.mask_cuts, first, bits, scratch)
+    is_mask = array == flat_format.MASK_NAME
+    folder = flat_format.array_folder(split, array)
+    chunk, unit = layout.cuts(array)
+    values_per_unit = unit * flat_format.MASK_BITS if is_mask else unit
+    if first < 0 or first % values_per_unit:
+        raise invalid(folder, f"first element must be a multiple of the write unit {values_per_unit}", first)
+    dtype = np.dtype(np.bool_) if is_mask else flat_format.DTYPES[array]
+    if values.ndim != 1 or values.dtype != dtype:
+        got = f"{values.dtype.name} of {values.ndim} dimensions"
+        raise ArgumentError(f"values: must be {dtype.name}[n] (got {got})")
+    values = np.packbits(values, bitorder="little") if is_mask else np.ascontiguousarray(values)
+    first_file = first // values_per_unit
+    codecs, prefix = written_metadata.write_chain(layout), "c/" if layout.zarr_format == 3 else ""
+    written = []
+    for start in range(0, len(values), unit):
+        part = values[start : start + unit]
+        encoded = [codecs.encode(pad(part[at : at + chunk], chunk)) for at in range(0, len(part), chunk)]
+        payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
+        relative = f"{folder}/{prefix}{first_file + start // unit}"
+        _put(root, relative, payload, scratch)
+        written.append(FileRecord(relative, len(payload), file_digest((payload,))))
+    return written
 
 
 def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes]) -> FileRecord:
@@ -175,7 +156,7 @@ def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes
             digest.update(block)
             yield block
 
-    _put_whole(root, relative, blocks())
+    _put(root, relative, blocks())
     return FileRecord(relative, size, digest.text())
 
 
@@ -224,7 +205,7 @@ def write_root(
         options=options or {},
         versions=versions or {},
     )
-    _put_whole(root, MANIFEST_NAME, manifest.to_bytes(), if_absent=True)
+    _put(root, MANIFEST_NAME, manifest.to_bytes(), if_absent=True)
     of_lists = (
         FileRecord(name, *record[1:]) for name, record in zip((FILES_NAME, SOURCES_NAME), lists, strict=True)
     )
@@ -249,78 +230,21 @@ def _write_list(root: Destination, name: str, lines: Iterable[str]) -> ListRecor
     return ListRecord(count, record.bytes, record.digest)
 
 
-def _check_first(folder: str, first: int, unit: int) -> None:
-    if first < 0 or first % unit:
-        raise invalid(folder, f"first element must be a multiple of the write unit {unit}", first)
-
-
-def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    if values.ndim != 1 or values.dtype != dtype:
-        got = f"{values.dtype.name} of {values.ndim} dimensions"
-        raise ArgumentError(f"values: must be {dtype.name}[n] (got {got})")
-    return np.ascontiguousarray(values)
-
-
-def _write_run(
+def _put(
     root: Destination,
-    folder: str,
-    layout: ArrayLayout,
-    chunk_and_unit: tuple[int, int],
-    first: int,
-    values: npt.NDArray[Any],
-    scratch: Path | None,
-) -> list[FileRecord]:
-    chunk, unit = chunk_and_unit
-    _check_first(folder, first, unit)
-    codecs = written_metadata.write_chain(layout)
-    prefix, place = "c/" if layout.zarr_format == 3 else "", place_of(root)
-    written = []
-    for start in range(0, len(values), unit):
-        part = values[start : start + unit]
-        encoded = [codecs.encode(pad(part[at : at + chunk], chunk)) for at in range(0, len(part), chunk)]
-        payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
-        relative = f"{folder}/{prefix}{(first + start) // unit}"
-        if isinstance(place, StorePath):
-            place.store.put(relative, payload)
-        elif scratch is None:
-            _put(f"{place}/{relative}", payload)
-        else:
-            _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{place}/{relative}", payload)
-        written.append(FileRecord(relative, len(payload), file_digest((payload,))))
-    return written
-
-
-def _put_whole(
-    root: Destination, relative: str, payload: bytes | Iterable[bytes], if_absent: bool = False
+    relative: str,
+    payload: bytes | Iterable[bytes],
+    scratch: Path | None = None,
+    if_absent: bool = False,
 ) -> None:
-    """Write a file or object at once. if_absent: on a store, raise AlreadyThere if it exists."""
+    """Write a file or object, whole or not at all. if_absent: on a store, raise AlreadyThere if it exists."""
     place = place_of(root)
     if isinstance(place, StorePath):
         place.store.put(relative, payload, if_absent)
         return
     path = f"{place}/{relative}"
     folder, _, name = path.rpartition("/")
-    # The same temporary name for every process, so that a successor replaces the remains of a process that died.
-    _put_and_rename(f"{folder}/.{name}.partial", path, payload)
-
-
-def _put_and_rename(temporary: str, path: str, payload: bytes | Iterable[bytes]) -> None:
-    _put(temporary, payload)
-    try:
-        rename(temporary, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
-
-
-def _put(path: str, payload: bytes | Iterable[bytes]) -> None:
-    """Write a file that has exactly these bytes, or delete it."""
-    try:
-        write_all(path, payload, os.O_TRUNC)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = path
-        with suppress(FileNotFoundError):
-            os.unlink(path)  # noqa: PTH108
-        raise
+    # Without scratch, a successor replaces the remains of a process that died.
+    temporary = f"{scratch}/{os.urandom(8).hex()}.partial" if scratch else f"{folder}/.{name}.partial"
+    blocks = (payload,) if isinstance(payload, bytes) else payload
+    write_whole(path, blocks, temporary, synced=False)

@@ -19,9 +19,10 @@ from convert.errors import naming
 from convert.planning.plan import ShardId
 from convert.shards.shard import ITEM_BYTES, NOT_TRAINED, ShardFile, ShardRecord, ShardSlice
 from convert.shards.shard_store import ShardStore
+from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
-from flat_tokens.writer import place_of, write_mask, write_starts, write_tokens
+from flat_tokens.writer import place_of, write_run
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.buffers import thread_buffer
@@ -199,13 +200,13 @@ def _write(job: Job, task: MergeTask) -> Iterator[Files]:
     for unit in _units(job, task):
         take_step()  # a worker without a parent must not write into the output of a later run
         if task.array == "starts":
-            yield write_starts(*to, first, unit, job.temporary)
+            yield write_run(*to, STARTS_NAME, first, unit, job.temporary)
         else:
             if job.has_mask:
                 trained = unit < NOT_TRAINED
                 unit &= ~NOT_TRAINED
-                yield write_mask(*to, first, trained, job.temporary)
-            yield write_tokens(*to, first, unit, job.temporary)
+                yield write_run(*to, MASK_NAME, first, trained, job.temporary)
+            yield write_run(*to, TOKENS_NAME, first, unit, job.temporary)
         first += len(unit)
 
 

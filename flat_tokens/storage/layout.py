@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from flat_tokens.arguments import choice, integer, invalid
-from flat_tokens.format import MASK_BITS
+from flat_tokens.format import MASK_BITS, MASK_NAME, STARTS_NAME, TOKENS_NAME
 
 DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
 LEVEL_RANGES = {"zstd": (-7, 22), "lz4": (1, 9), "lz4-bitshuffle": (1, 9), "none": (0, 0)}
@@ -79,27 +79,23 @@ class ArrayLayout:
 
     @property
     def write_unit_tokens(self) -> int:
-        """Tokens per file. A range for `write_tokens` begins at a multiple of it."""
+        """Tokens per file. A run of `write_run` begins at a multiple of it."""
         return self.shard_tokens
 
     @property
-    def chunk_starts(self) -> int:
-        """Entries of seq_starts per Zarr chunk: a quarter of chunk_tokens, because there are few."""
-        return max(1, self.chunk_tokens // 4)
-
-    @property
     def write_unit_starts(self) -> int:
-        """Entries of seq_starts per file. A range for `write_starts` begins at a multiple of it."""
-        return self.chunk_starts * (self.shard_tokens // self.chunk_tokens)
+        """Entries of seq_starts per file. A run of `write_run` begins at a multiple of it."""
+        return self.cuts(STARTS_NAME)[1]
 
-    @property
-    def mask_cuts(self) -> tuple[int, int]:
-        """Bytes of the loss mask per Zarr chunk and per file, for the same tokens as in the arrays. Raise ArgumentError
-        if chunk_tokens is no multiple of 8."""
-        if self.chunk_tokens % MASK_BITS:
+    def cuts(self, array: str) -> tuple[int, int]:
+        """The elements of an array per Zarr chunk and per file. A loss mask is cut at the same tokens as the tokens.
+        seq_starts has a quarter of the elements, because there are few starts. Raise ArgumentError for a loss mask if
+        chunk_tokens is no multiple of 8."""
+        if array == MASK_NAME and self.chunk_tokens % MASK_BITS:
             rule = f"must be a multiple of {MASK_BITS} for a dataset with a loss mask"
             raise invalid("chunk_tokens", rule, self.chunk_tokens)
-        return self.chunk_tokens // MASK_BITS, self.shard_tokens // MASK_BITS
+        chunk = max(1, self.chunk_tokens // {TOKENS_NAME: 1, STARTS_NAME: 4, MASK_NAME: MASK_BITS}[array])
+        return chunk, chunk * (self.shard_tokens // self.chunk_tokens)
 
     def to_json(self) -> dict[str, int | str]:
         """The layout as a dict for the manifest."""

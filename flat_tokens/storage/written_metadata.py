@@ -77,22 +77,14 @@ def split_files(
     has_mask: bool = False,
 ) -> dict[str, bytes]:
     """The metadata of a split, its arrays and its loss mask: path in the dataset -> content."""
-    cuts = layout.chunk_tokens, layout.write_unit_tokens
-    start_cuts = layout.chunk_starts, layout.write_unit_starts
-    tokens = array_files(layout, flat_format.TOKENS_DTYPE, token_count, *cuts)
-    starts = array_files(layout, flat_format.STARTS_DTYPE, seq_count + 1, *start_cuts)
-    folders = {
-        split: group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
-        f"{split}/{flat_format.TOKENS_NAME}": tokens,
-        f"{split}/{flat_format.STARTS_NAME}": starts,
-    }
+    counts = {flat_format.TOKENS_NAME: token_count, flat_format.STARTS_NAME: seq_count + 1}
+    folders = {split: group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)})}
     if has_mask:
-        mask_bytes = -(-token_count // flat_format.MASK_BITS)
-        mask = array_files(layout, flat_format.MASK_DTYPE, mask_bytes, *layout.mask_cuts)
-        folders |= {
-            flat_format.MASK_NAME: group_files(layout.zarr_format, {}),
-            f"{flat_format.MASK_NAME}/{split}": mask,
-        }
+        counts[flat_format.MASK_NAME] = -(-token_count // flat_format.MASK_BITS)
+        folders[flat_format.MASK_NAME] = group_files(layout.zarr_format, {})
+    for array, count in counts.items():
+        files = array_files(layout, flat_format.DTYPES[array], count, *layout.cuts(array))
+        folders[flat_format.array_folder(split, array)] = files
     return {f"{folder}/{name}": data for folder, files in folders.items() for name, data in files.items()}
 
 

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from flat_tokens import format as flat_format
 from flat_tokens import writer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord
@@ -26,6 +26,14 @@ TOKENIZER = {
     },
     "added_tokens": [{"id": 28, "content": "<|end|>", "special": True}],
 }
+
+
+def from_sequences(sequences: Sequence[Sequence[int]]) -> tuple[Any, Any, int]:
+    """Return (encoded_tokens, seq_starts, max_token_id): [[1, 2], [3]] -> [3, 4, 7], [0, 2, 3], 3."""
+    starts = np.cumsum([0, *map(len, sequences)]).astype("<u8")
+    encoded = np.array([id_ for sequence in sequences for id_ in sequence], dtype="<u4") << np.uint32(1)
+    encoded[starts[:-1]] |= 1
+    return encoded, starts, int(encoded.max(initial=0)) >> 1
 
 
 def write_dataset(
@@ -45,7 +53,7 @@ def write_dataset(
     tokenizer = {"path": "tokenizer.json", "sha256": digest, "fingerprint": "f" * 64}
     splits = {}
     for name, sequences in (("train", train), ("validation", validation)):
-        encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+        encoded, starts, max_token_id = from_sequences(sequences)
         bits = None if trained is None else np.array(trained[name], dtype=np.bool_)
         count = None if bits is None else int(bits.sum())
         splits[name] = SplitRecord(len(encoded), len(sequences), max_token_id, count)
@@ -53,9 +61,9 @@ def write_dataset(
             root, name, len(encoded), len(sequences), max_token_id, layout, has_mask=bits is not None
         )
         if bits is not None:
-            records += writer.write_mask(root, name, layout, 0, bits)
-        records += writer.write_tokens(root, name, layout, 0, encoded)
-        records += writer.write_starts(root, name, layout, 0, starts)
+            records += writer.write_run(root, name, layout, "loss_mask", 0, bits)
+        records += writer.write_run(root, name, layout, "encoded_tokens", 0, encoded)
+        records += writer.write_run(root, name, layout, "seq_starts", 0, starts)
     writer.write_root(
         root,
         splits,

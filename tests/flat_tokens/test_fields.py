@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_datasets import from_sequences
 
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import NAMES, OF_SEGMENTS, Fields
-from flat_tokens.format import from_sequences, inputs_and_targets
+from flat_tokens.format import inputs_and_targets
 from flat_tokens.rows.batch import Batch
 
 

@@ -1,17 +1,18 @@
-"""The example of the format page, and the rules for IDs and starts."""
+"""The example of the format page, public names, and printable text."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_datasets import from_sequences
 
 import flat_tokens
 from flat_tokens import format as flat_format
-from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.errors import printable
 
 
 def test_the_example_by_hand() -> None:
-    encoded, starts, max_token_id = flat_format.from_sequences([[1, 2], [3, 4, 5], [6, 7, 8]])
+    encoded, starts, max_token_id = from_sequences([[1, 2], [3, 4, 5], [6, 7, 8]])
     assert encoded.tolist() == [3, 4, 7, 8, 10, 13, 14, 16]
     assert starts.tolist() == [0, 2, 5, 8]
     assert max_token_id == 8
@@ -45,22 +46,6 @@ def test_rows_include_the_preceding_token() -> None:
     assert inputs.tolist() == [[7, 2, 0], [4, 4, 5]]
     empty = np.zeros(0, dtype=np.uint32)
     assert [part.tolist() for part in flat_format.inputs_and_targets(empty)] == [[], []]
-
-
-@pytest.mark.parametrize(
-    ("ids", "starts", "where"),
-    [
-        pytest.param([2**31], [0, 1], "ids: ", id="id too large"),
-        pytest.param([-1], [0, 1], "ids: ", id="negative id"),
-        pytest.param([1, 2], [0, 1], "seq_starts: ", id="last start short"),
-        pytest.param([1, 2], [1, 2], "seq_starts: ", id="first start late"),
-        pytest.param([1], [], "seq_starts: ", id="no starts"),
-        pytest.param([1, 2], [0, 1, 1, 2], r"seq_starts\[2\]: ", id="empty sequence"),
-    ],
-)
-def test_refused(ids: list[int], starts: list[int], where: str) -> None:
-    with pytest.raises(ArgumentError, match=where):
-        flat_format.encode_tokens(np.array(ids, dtype=np.int64), np.array(starts, dtype=np.uint64))
 
 
 def test_printable_escapes_terminal_controls() -> None:

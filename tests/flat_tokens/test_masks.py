@@ -105,17 +105,15 @@ def test_unsigned_ids_have_no_ignored_label(tmp_path: Path) -> None:
 
 def written(root: Path, bits: Bits, count: int | None, layout: ArrayLayout) -> None:
     """Write a dataset with a mask that may differ from its manifest."""
-    ids = np.arange(20)
+    tokens = np.array([1, *range(2, 40, 2)], dtype=np.uint32)
     records = []
     for split in ("train", "validation"):
         has_mask = count is not None
         records += writer.create_split(root, split, 20, 1, 19, layout, has_mask=has_mask)
-        records += writer.write_tokens(
-            root, split, layout, 0, flat_tokens.format.encode_tokens(ids, np.array([0, 20]))
-        )
-        records += writer.write_starts(root, split, layout, 0, np.array([0, 20], dtype=np.uint64))
+        records += writer.write_run(root, split, layout, "encoded_tokens", 0, tokens)
+        records += writer.write_run(root, split, layout, "seq_starts", 0, np.array([0, 20], dtype=np.uint64))
         if len(bits):
-            records += writer.write_mask(root, split, layout, 0, bits)
+            records += writer.write_run(root, split, layout, "loss_mask", 0, bits)
     record = writer.SplitRecord(20, 1, 19, count)
     writer.write_root(root, {"train": record, "validation": record}, records, layout)
 
@@ -146,10 +144,10 @@ def test_writers_refuse_wrong_masks(tmp_path: Path) -> None:
     layout = ArrayLayout.create(2, 32)
     with pytest.raises(ArgumentError):
         writer.create_split(tmp_path, "train", 8, 3, 8, ArrayLayout.create(2, 12), has_mask=True)
-    with pytest.raises(ArgumentError, match=r"bool\[tokens\]"):
-        writer.write_mask(tmp_path, "train", layout, 0, np.ones(3, np.uint8))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="bool"):
+        writer.write_run(tmp_path, "train", layout, "loss_mask", 0, np.ones(3, np.uint8))  # type: ignore[arg-type]
     with pytest.raises(ArgumentError):
-        writer.write_mask(tmp_path, "train", layout, 8, np.ones(3, np.bool_))
+        writer.write_run(tmp_path, "train", layout, "loss_mask", 8, np.ones(3, np.bool_))
     split = SplitWriter(tmp_path, "train", layout, has_mask=True)
     with pytest.raises(ArgumentError):
         split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))

@@ -22,7 +22,9 @@ def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
         starts[at] = value
     layout = ArrayLayout.create(2, 16)
     for first in range(0, len(starts), layout.write_unit_starts):
-        writer.write_starts(root, "train", layout, first, starts[first : first + layout.write_unit_starts])
+        writer.write_run(
+            root, "train", layout, "seq_starts", first, starts[first : first + layout.write_unit_starts]
+        )
     (root / "manifest.json").unlink()
     return flat_tokens.open(root).train
 

@@ -16,8 +16,8 @@ import numcodecs
 import numpy as np
 import pytest
 import zarr
+from small_datasets import from_sequences
 
-from flat_tokens import format as flat_format
 from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import written_metadata
@@ -73,11 +73,11 @@ def test_bytes_equal_those_of_zarr(
     theirs_path = tmp_path / "theirs"
     group = zarr.open_group(theirs_path, mode="w-", zarr_format=layout.zarr_format)
     split = group.require_group("train")
-    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    encoded, starts, max_token_id = from_sequences(sequences)
     split.attrs["max_token_id"] = max_token_id
     for name, values, chunk, shard in (
-        ("encoded_tokens", encoded, layout.chunk_tokens, layout.write_unit_tokens),
-        ("seq_starts", starts, layout.chunk_starts, layout.write_unit_starts),
+        ("encoded_tokens", encoded, *layout.cuts("encoded_tokens")),
+        ("seq_starts", starts, *layout.cuts("seq_starts")),
     ):
         array = split.create_array(
             name,
@@ -124,15 +124,15 @@ def test_runs_written_apart_equal_one_run(
 ) -> None:
     sequences = random_sequences(2, 40)
     whole = tree(make_dataset(sequences, layout=layout))
-    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    encoded, starts, max_token_id = from_sequences(sequences)
     root = tmp_path / "apart"
     records = writer.create_split(root, "train", len(encoded), len(sequences), max_token_id, layout)
-    runs = [(writer.write_tokens, at, encoded) for at in range(0, len(encoded), layout.write_unit_tokens)]
-    runs += [(writer.write_starts, at, starts) for at in range(0, len(starts), layout.write_unit_starts)]
+    runs = [("encoded_tokens", at, encoded) for at in range(0, len(encoded), layout.write_unit_tokens)]
+    runs += [("seq_starts", at, starts) for at in range(0, len(starts), layout.write_unit_starts)]
     random.Random(0).shuffle(runs)
-    for write, at, values in runs:
-        unit = layout.write_unit_tokens if write is writer.write_tokens else layout.write_unit_starts
-        records += write(root, "train", layout, at, values[at : at + unit])
+    for array, at, values in runs:
+        part = values[at : at + layout.cuts(array)[1]]
+        records += writer.write_run(root, "train", layout, array, at, part)
     apart = tree(root)
     assert apart == {path: whole[path] for path in whole if path.startswith("train/")}
     assert {record.path: record.bytes for record in records} == {
@@ -147,7 +147,8 @@ def test_zarr_is_not_imported() -> None:
         "layout = flat_tokens.ArrayLayout.create(3, 4, 8)\n"
         "with tempfile.TemporaryDirectory() as folder:\n"
         "    writer.create_split(pathlib.Path(folder), 'train', 1, 1, 0, layout)\n"
-        "    writer.write_tokens(pathlib.Path(folder), 'train', layout, 0, np.ones(1, dtype=np.uint32))\n"
+        "    ids = np.ones(1, dtype=np.uint32)\n"
+        "    writer.write_run(pathlib.Path(folder), 'train', layout, 'encoded_tokens', 0, ids)\n"
         "sys.exit('zarr' in sys.modules)\n"
     )
     assert (
@@ -185,7 +186,7 @@ def test_no_temporary_files_are_left(tmp_path: Path) -> None:
 )
 def test_refused_runs(tmp_path: Path, first: int, values: Any, where: str) -> None:
     with pytest.raises(ArgumentError, match=where):
-        writer.write_tokens(tmp_path, "train", ArrayLayout.create(2, 4), first, values)
+        writer.write_run(tmp_path, "train", ArrayLayout.create(2, 4), "encoded_tokens", first, values)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from mutations import HUGE, VALUES, places
 
-from flat_tokens import format as flat_format
-from flat_tokens import writer
+from flat_tokens import Writer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord, read_manifest
 
@@ -54,28 +53,16 @@ def write_sound(root: Path, rng: random.Random) -> None:
     """Write a small dataset with a manifest, in one of the layouts, half of them with a loss mask."""
     layout = rng.choice(LAYOUTS)
     has_mask = rng.random() < 0.5
-    root.mkdir()
-    tokenizer = json.dumps({"model": {"vocab": {"a": 0, "b": 1}, "merges": []}, "added_tokens": []}).encode()
-    records = [writer.write_file(root, "tokenizer.json", tokenizer)]
-    splits = {}
-    for name, count in (("train", 100), ("validation", 5)):
-        sequences = [[rng.randrange(30) for _ in range(rng.randint(1, 9))] for _ in range(count)]
-        encoded, starts, largest = flat_format.from_sequences(sequences)
-        trained = np.array([rng.random() < 0.5 for _ in range(len(encoded))])
-        splits[name] = SplitRecord(len(encoded), count, largest, int(trained.sum()) if has_mask else None)
-        records += writer.create_split(root, name, len(encoded), count, largest, layout, has_mask=has_mask)
-        if has_mask:
-            unit = layout.write_unit_tokens
-            for first in range(0, len(encoded), unit):
-                records += writer.write_mask(root, name, layout, first, trained[first : first + unit])
-        for write, values, unit in (
-            (writer.write_tokens, encoded, layout.write_unit_tokens),
-            (writer.write_starts, starts, layout.write_unit_starts),
-        ):
-            for first in range(0, len(values), unit):
-                records += write(root, name, layout, first, values[first : first + unit])
-    record = {"path": "tokenizer.json", "sha256": "0" * 64, "fingerprint": "f" * 64}
-    writer.write_root(root, splits, records, layout, tokenizer=record, sources=[{"path": "a.txt"}])
+    model = {"type": "BPE", "vocab": {chr(ord("A") + id_): id_ for id_ in range(30)}, "merges": []}
+    tokenizer = root.with_name(f"{root.name}.json")
+    tokenizer.write_text(json.dumps({"model": model, "added_tokens": []}))
+    facts = [{"path": "a.txt"}]
+    with Writer(root, tokenizer, layout=layout, has_mask=has_mask, sources=facts) as writer:
+        for name, count in (("train", 100), ("validation", 5)):
+            for _ in range(count):
+                ids = [rng.randrange(30) for _ in range(rng.randint(1, 9))]
+                writer.add(name, ids, [rng.random() < 0.5 for _ in ids] if has_mask else None)
+    tokenizer.unlink()
 
 
 def files_of(root: Path) -> list[Path]:

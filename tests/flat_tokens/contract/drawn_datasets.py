@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 from hypothesis import strategies as st
+from small_datasets import from_sequences
 
 import flat_tokens
 from flat_tokens import ArrayLayout
@@ -139,7 +140,7 @@ def cut(ids: list[int], lengths: list[int]) -> list[list[int]]:
 
 def check_equal(array: flat_tokens.FlatTokensArray, wanted: Sequence[Sequence[int]]) -> None:
     """Compare every way of reading with numpy."""
-    encoded, starts, _ = flat_tokens.format.from_sequences(wanted)
+    encoded, starts, _ = from_sequences(wanted)
     ids, flags = encoded >> 1, (encoded & 1).astype(bool)
     count = len(wanted)
     assert (array.token_count, array.seq_count, len(array)) == (len(encoded), count, count)

@@ -23,7 +23,7 @@ from flat_tokens import ArgumentError, DatasetError
 from flat_tokens.storage import mapped_stream, zstd_frames
 from flat_tokens.storage.layout import ArrayLayout
 from tests.flat_tokens.contract.drawn_datasets import COMPRESSIONS, Drawn, check_equal, datasets, layouts
-from tests.flat_tokens.small_datasets import EXAMPLE, write_dataset
+from tests.flat_tokens.small_datasets import EXAMPLE, from_sequences, write_dataset
 
 zarr_warns = pytest.mark.filterwarnings("ignore:Object at .* is not recognized")
 
@@ -54,7 +54,7 @@ def test_reading_equals_numpy(folder: Path, drawn: Drawn) -> None:
 @given(drawn=datasets().filter(lambda drawn: not drawn.is_on_store))
 def test_zarr_reads_a_split_completely(folder: Path, drawn: Drawn) -> None:
     root = zarr.open_group(drawn.write_in(folder), mode="r")
-    encoded, starts, max_token_id = flat_tokens.format.from_sequences(drawn.sequences)
+    encoded, starts, max_token_id = from_sequences(drawn.sequences)
     assert {name for name, _ in root.members()} == {"train", "validation"} | (
         set() if drawn.trained is None else {"loss_mask"}
     )
@@ -89,7 +89,7 @@ def write_with_zarr(path: Path, **options: Any) -> None:
     version: Any = 3 if isinstance(options.get("compressors"), list | zarr.abc.codec.Codec) else 2
     root = zarr.create_group(path, zarr_format=version)
     for split, sequences in (("train", EXAMPLE), ("validation", [])):
-        encoded, starts, max_token_id = flat_tokens.format.from_sequences(sequences)
+        encoded, starts, max_token_id = from_sequences(sequences)
         group = root.create_group(split, attributes={"max_token_id": max_token_id})
         for name, data in (("encoded_tokens", encoded), ("seq_starts", starts)):
             own = dict(options)

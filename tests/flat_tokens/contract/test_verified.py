@@ -107,8 +107,8 @@ def write_arrays(root: Path, layout: ArrayLayout, arrays: dict[str, Any]) -> Pat
         starts = np.array(own["seq_starts"], np.uint64)
         splits[name] = SplitRecord(len(tokens), len(starts) - 1, own["max_token_id"])
         records += writer.create_split(root, name, *splits[name][:3], layout)
-        records += writer.write_tokens(root, name, layout, 0, tokens)
-        records += writer.write_starts(root, name, layout, 0, starts)
+        records += writer.write_run(root, name, layout, "encoded_tokens", 0, tokens)
+        records += writer.write_run(root, name, layout, "seq_starts", 0, starts)
     writer.write_root(root, splits, records, layout)
     return root
 

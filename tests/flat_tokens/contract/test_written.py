@@ -15,7 +15,7 @@ import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
-from small_datasets import EXAMPLE, TOKENIZER, write_dataset
+from small_datasets import EXAMPLE, TOKENIZER, from_sequences, write_dataset
 from strategies import examples
 
 import flat_tokens
@@ -275,7 +275,7 @@ def test_the_first_manifest_wins(tmp_path: Path) -> None:
 def write_run(
     url: str, options: dict[str, str], layout: flat_tokens.ArrayLayout, first: int, tokens: Any
 ) -> Any:
-    return low_level.write_tokens(open_store(url, options), "train", layout, first, tokens)
+    return low_level.write_run(open_store(url, options), "train", layout, "encoded_tokens", first, tokens)
 
 
 def test_several_processes_write_one_split(moto: str, random_sequences: Any) -> None:
@@ -284,12 +284,12 @@ def test_several_processes_write_one_split(moto: str, random_sequences: Any) -> 
 
     options, url = s3_options(moto), f"s3://{BUCKET}/{uuid4().hex}/d.zarr"
     layout = flat_tokens.ArrayLayout.create(3, 16, 64)
-    encoded, starts, largest = flat_tokens.format.from_sequences(random_sequences(3, 100))
+    encoded, starts, largest = from_sequences(random_sequences(3, 100))
     store = open_store(url, options)
     records = low_level.create_split(store, "train", len(encoded), 100, largest, layout)
     records += low_level.create_split(store, "validation", 0, 0, 0, layout)
-    records += low_level.write_starts(store, "validation", layout, 0, np.zeros(1, np.uint64))
-    records += low_level.write_starts(store, "train", layout, 0, starts)
+    records += low_level.write_run(store, "validation", layout, "seq_starts", 0, np.zeros(1, np.uint64))
+    records += low_level.write_run(store, "train", layout, "seq_starts", 0, starts)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         runs = [
             pool.submit(write_run, url, options, layout, first, encoded[first : first + 64])
