@@ -119,15 +119,10 @@ def test_the_commands_work(command: str, here: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("command", "output", "source"),
-    [
-        (line, output, source)
-        for line in COMMANDS
-        for output in marked(line, ">")
-        for source in marked(line, "<")
-    ],
-)
+FILES = [(line, out, at) for line in COMMANDS for out in marked(line, ">") for at in marked(line, "<")]
+
+
+@pytest.mark.parametrize(("command", "output", "source"), FILES)
 def test_an_output_file_that_is_an_input(
     command: str, output: int, source: int, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,15 +131,8 @@ def test_an_output_file_that_is_an_input(
         Path("into").symlink_to(f"{value}/manifest.json")
         names = [f"{value}/manifest.json", f"{value}/new", "into"]
     else:
-        names = [
-            value,
-            f"./{value}",
-            f"folder/../{value}",
-            str(here / value),
-            f"hard-{value}",
-            f"soft-{value}",
-        ]
-        for link in names[4:]:
+        names = [f"folder/../{value}", f"hard-{value}", f"soft-{value}"]
+        for link in names[1:]:
             rejected(command, {output: value, source: link}, capfd, here)
     for name in names:
         assert Path(name).name in rejected(command, {output: name}, capfd, here)
@@ -154,10 +142,8 @@ def test_an_output_file_that_is_an_input(
 def test_outputs_of_one_name(command: str, here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("old").write_text("old")
     Path("hard-old").hardlink_to("old")
-    Path("soft-old").symlink_to("old")
     Path("soft-new").symlink_to("new")
-    names = [("new", "new"), ("new", "folder/../new"), ("new", "soft-new")]
-    names += [("old", "old"), ("old", "hard-old"), ("soft-old", "old")]
+    names = [("new", "folder/../new"), ("new", "soft-new"), ("old", "hard-old")]
     for first, second in combinations(marked(command, ">"), 2):
         for name, other in names:
             error = rejected(command, {first: name, second: other}, capfd, here)
@@ -195,62 +181,32 @@ def test_an_output_folder_that_contains_an_input(
 # -- standard streams
 
 
-def fails_in_shell(line: str, text: str, here: Path) -> None:
-    """The command of a shell ends with exit code 2 and changes nothing."""
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("bpe train - --vocab-size 300 --output t.json --keep-counts hard-en.txt < en.txt", "stdin"),
+        ("bpe encode --tokenizer tok.json --output hard-en.txt < en.txt", "stdin"),
+        ("convert - --tokenizer tok.json --output d.zarr < d.zarr.partial/stdin", "standard input"),
+        ("bpe encode --tokenizer tok.json < en.txt >> en.txt", "tokenmill: error: stdout"),
+        ("bpe report tok.json --counts tok.counts >> tok.counts", "tokenmill: error: stdout"),
+        ("bpe info tok.json >> hard-tok.json", "tokenmill: error: stdout"),
+        ("flat_tokens verify --workers=1 soft.zarr >> own.zarr/new.txt", "tokenmill: error: stdout"),
+        ("flat_tokens report own.zarr --output - >> own.zarr/manifest.json", "tokenmill: error: stdout"),
+    ],
+)
+def test_standard_streams_that_are_an_input_and_the_output(line: str, text: str, here: Path) -> None:
+    """An input was truncated before it was read, or a command that writes more than it reads never ended."""
+    Path("soft.zarr").symlink_to("own.zarr")
+    Path("d.zarr.partial").mkdir()
+    Path("d.zarr.partial/stdin").write_text("text")
     before = contents(here)
     environment = os.environ | {"PYTHONPATH": str(Path(bpe.__file__).parents[1])}
-    line = f"ulimit -f 1000; {line}".replace("python", f"'{sys.executable}'")
+    line = f"ulimit -f 1000; '{sys.executable}' -m {line}"
     ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=environment)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
     assert text in ended.stderr
     Path("own.zarr/new.txt").unlink(missing_ok=True)  # the shell makes it
     assert contents(here) == before
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "train - --vocab-size 300 --output hard-en.txt",
-        "train - --vocab-size 300 --output t.json --keep-counts hard-en.txt",
-        "train - --vocab-size 300 --output t.json --report hard-en.txt",
-        "count - --output hard-en.txt",
-        "report tok.json - --output hard-en.txt",
-        "encode --tokenizer tok.json --output hard-en.txt",
-        "decode --tokenizer tok.json --output hard-en.ids",
-    ],
-)
-def test_standard_input_is_the_output(line: str, here: Path) -> None:
-    name = line.rpartition("hard-")[2]
-    fails_in_shell(f"python -m bpe {line} < {name}", "stdin", here)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "bpe encode --tokenizer tok.json en.txt >> en.txt",
-        "bpe encode --tokenizer tok.json < en.txt >> en.txt",
-        "bpe decode --tokenizer tok.json en.ids >> en.ids",
-        "bpe report tok.json en.txt >> en.txt",
-        "bpe report tok.json --counts tok.counts >> tok.counts",
-        "bpe info tok.json >> hard-tok.json",
-        "flat_tokens info own.zarr >> own.zarr/manifest.json",
-        "flat_tokens head own.zarr >> own.zarr/train/seq_starts/0",
-        "flat_tokens verify --workers=1 soft.zarr >> own.zarr/new.txt",
-        "flat_tokens report own.zarr --output - >> own.zarr/manifest.json",
-    ],
-)
-def test_standard_output_is_the_input(line: str, here: Path) -> None:
-    """Such a command never ended if it wrote more than it read."""
-    Path("soft.zarr").symlink_to("own.zarr")
-    fails_in_shell(f"python -m {line}", "tokenmill: error: stdout", here)
-
-
-def test_standard_input_from_the_folder_that_it_is_copied_to(here: Path) -> None:
-    """It was truncated before it was read."""
-    Path("d.zarr.partial").mkdir()
-    Path("d.zarr.partial/stdin").write_text("text")
-    line = "python -m convert - --tokenizer tok.json --output d.zarr < d.zarr.partial/stdin"
-    fails_in_shell(line, "standard input", here)
 
 
 def test_devices_are_not_replaced(here: Path, capfd: pytest.CaptureFixture[str]) -> None:

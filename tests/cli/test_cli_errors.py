@@ -21,7 +21,7 @@ from tokenmill.__main__ import main
 
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "cli_errors.toml"
 PREFIX = "tokenmill: error: "
-NEEDS = {"s3://": "obstore", "parquet": "pyarrow"}
+NEEDS = {"s3://": "obstore", "--output https://": "obstore", "parquet": "pyarrow"}
 
 
 def make_files() -> None:

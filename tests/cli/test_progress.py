@@ -10,12 +10,7 @@ import sys
 
 import pytest
 
-from tokenmill.cli.progress import SECONDS, Progress, make_progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from tokenmill.cli.progress import SECONDS, Progress
 
 
 class Broken(io.StringIO):
@@ -32,14 +27,6 @@ def work(mode: str, stream: io.StringIO) -> list[str]:
     stage.advance(2_000_000, 500_000)
     stage.close()
     return stream.getvalue().splitlines()
-
-
-@pytest.mark.parametrize(
-    ("mode", "is_terminal", "expected"),
-    [("auto", True, "bar"), ("auto", False, "lines"), ("bar", False, "bar"), ("json", True, "json")],
-)
-def test_modes(mode: str, is_terminal: bool, expected: str) -> None:
-    assert make_progress(mode, Terminal() if is_terminal else io.StringIO()).mode == expected
 
 
 def test_a_log_gets_one_line_per_stage_and_more_of_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from chats import (
     PLAIN,
     USER,
     convert_chats,
-    convert_pairs,
     texts,
     write_chats,
     write_records,
@@ -117,17 +116,6 @@ def test_messages_in_another_form_are_not_dropped(template: str) -> None:
     thinking = {"role": "assistant", "content": "<think>b</think>b"}
     write_chats("c.jsonl", [[USER[0], thinking, {"role": "user", "content": " "}]])
     assert convert_chats().intake.dropped == {}
-
-
-def test_prompts_that_are_messages_in_sharegpt_form() -> None:
-    write_template(STRICT)
-    human, gpt = {"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}
-    unknown = {"prompt": USER[:1], "completion": [{"role": "gpt", "content": "b"}]}
-    write_records("p.jsonl", [{"prompt": [human], "completion": [gpt]}, unknown])
-    assert convert_pairs(on_error="skip").intake.skipped == {"dropped": 1}
-    write_chats("c.jsonl", [USER])
-    convert_chats(output="expected")
-    assert texts() == texts("expected")
 
 
 # -- refused

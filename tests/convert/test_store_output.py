@@ -176,23 +176,6 @@ def test_an_output_inside_an_input(argument: str) -> None:
     convert(Inline(), inputs=[f"{bucket}/a/*.txt"], output=f"{bucket}/a/out")
 
 
-@pytest.mark.parametrize(
-    ("output", "change", "code", "text"),
-    [
-        ("s3://no-such-bucket/out", {}, 3, "s3://no-such-bucket"),
-        (f"s3://{BUCKET}/out", {"endpoint": "http://127.0.0.1:9"}, 4, f"s3://{BUCKET}/out"),
-        ("https://127.0.0.1/out", None, 2, "error: https://127.0.0.1/out: "),
-        ("s3://", None, 2, "s3://"),
-        (f"s3://{BUCKET}/", {}, 2, f"error: s3://{BUCKET}/: "),
-    ],
-)
-def test_an_output_that_cannot_be_written(
-    output: str, change: dict[str, str] | None, code: int, text: str, moto: str
-) -> None:
-    options = {} if change is None else {**s3_options(moto), "max_retries": "0", **change}
-    assert text in rejected(code, "en.txt", *credentials(options), output=output)
-
-
 def test_the_first_error_of_a_run_does_not_hide_the_next(clean: dict[str, bytes]) -> None:
     output = Output()
     Path("bad.txt").write_text(f"a{END}\udcff", errors="surrogateescape")

@@ -13,13 +13,11 @@ from runs import (
     Inline,
     convert,
     convert_by,
-    error_of,
     masked_sequences,
     options_of,
     run_here,
     sample_documents,
     sequences,
-    stopping_at,
 )
 from strategies import END, START
 
@@ -113,17 +111,6 @@ def test_a_begin_token_that_is_left_out_is_reported(
     assert options_of("out")["tokenizer_template"] == {"front": front, "back": [], "is_added": is_added}
     assert bpe_main(["info", "model.json"]) == 0
     assert f"begins with {START} ({front[0]['id']})" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("model", ["several"], indirect=True)
-def test_a_run_without_the_template_is_not_resumed_with_it(model: Tokenizer) -> None:
-    options = MODEL | {"text_chunk_bytes": 200}
-    with pytest.raises(KeyboardInterrupt):
-        convert(stopping_at(9), template=True, **options)
-    assert "--template" in str(error_of(Inline(), **options))
-    assert convert(Inline(), template=True, **options).reused_shards
-    convert(Inline(), template=True, output="whole", **MODEL)
-    assert sequences("out") == sequences("whole")
 
 
 @pytest.mark.parametrize("model", ["several", "both"], indirect=True)

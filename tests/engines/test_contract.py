@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,23 +108,6 @@ def test_tasks_that_fail_by_a_busy_store_run_again_within_a_bound(
             results(engine, fail_often, tmp_path, failures, retries=2, notice=notices.append)
     assert notices
     assert all("503" in notice and "Retrying" in notice for notice in notices)
-
-
-def test_the_delay_of_retries_doubles_while_other_tasks_continue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(tasks, "SHOW_SECONDS", 0.001)
-    calls: list[float] = []
-
-    def busy(number: int) -> int:
-        if not number:
-            calls.append(time.monotonic())
-            if len(calls) < 4:
-                raise StoreUnavailable("busy")
-        return number
-
-    assert list(results(InlineEngine(), busy, count=3)) == [1, 2, 0]
-    delays = [after - before for before, after in pairwise(calls)]
-    assert all(delay >= 0.025 * 2**index for index, delay in enumerate(delays))
 
 
 def test_a_task_runs_again_if_its_worker_dies(engine: Engine, kind: str, tmp_path: Path) -> None:

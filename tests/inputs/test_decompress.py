@@ -88,20 +88,6 @@ def test_members_that_give_much_for_little(compression: str, seed: int, tmp_path
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_cut_off_at_every_byte(compression: str, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    first = COMPRESS[compression](TEXT[:200])
-    whole = first + COMPRESS[compression](TEXT[:100])
-    for size in range(1, len(whole)):
-        path.write_bytes(whole[:size])
-        if size == len(first):
-            assert read(path, compression) == TEXT[:200]  # a file of one member
-            continue
-        with pytest.raises(BadInput, match=f": byte {size}: "):
-            read(path, compression)
-
-
-@pytest.mark.parametrize("compression", COMPRESS)
 def test_a_flipped_byte_is_found_or_harmless(compression: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
     whole = COMPRESS[compression](TEXT)

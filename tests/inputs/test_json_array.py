@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -57,18 +55,6 @@ def test_a_damaged_array_names_the_byte(tmp_path: Path, text: str, offset: int) 
         ((_, error),) = intake.unreadable
         assert error.startswith(f"{path}: byte {offset}: ")
         assert documents == ["a"] * text[:offset].count("},")
-
-
-@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
-def test_records_before_the_damage_of_an_array_stay(tmp_path: Path, suffix: str) -> None:
-    records = [json.dumps({"text": f"{number:05}"}) for number in range(3000)]
-    data = f"[{','.join([*records[:2000], ']', *records[2000:]])}]".encode()
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
-    for block_bytes in (1 << 20, 4096, 64):
-        documents, intake = read(path, 2, on_error="skip", block_bytes=block_bytes)
-        assert documents == [f"{number:05}" for number in range(2000)]
-        assert (intake.records, len(intake.unreadable)) == (2000, 1)
 
 
 def test_lists_that_are_records_are_no_array(tmp_path: Path) -> None:

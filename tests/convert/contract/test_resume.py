@@ -100,6 +100,7 @@ CHANGES: dict[str, tuple[dict[str, Any] | Callable[[], None], str]] = {
     "end token": ({"append_token": "<|endoftext|>"}, "--append-token not given (now '<|endoftext|>')"),
     "special tokens": ({"special_in_text": "text"}, "--special-in-text "),
     "zarr format": ({"zarr_format": 3}, "--zarr-format 2 (now 3)"),
+    "template": ({"template": True}, "--template "),
     "compression": ({"compression": "none"}, "--compression 'zstd' (now 'none')"),
     "zarr chunks": ({"chunk_tokens": 128}, "--chunk-tokens 64 (now 128)"),
     "text chunks": ({"text_chunk_bytes": 500}, "--text-chunk-bytes 300 (now 500)"),
