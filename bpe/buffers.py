@@ -111,8 +111,10 @@ def _wrong(name: str, must: str, value: object, fix: str = "") -> BadArgument:
     return BadArgument(f"{name}: must be {must} (got {_named(value)}){fix}")
 
 
-def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
+def bad_ids(ids: object, error: Exception, errors: object = "") -> Exception:
     """Return the error for IDs, or an error handler, that the core rejected with `error`."""
+    if isinstance(error, UnicodeDecodeError):
+        return error
     if not isinstance(errors, str):
         return BadArgument(f'errors: must be a str such as "replace" (got {shown(errors)})')
     rows = ". Call decode_batch for rows of IDs."

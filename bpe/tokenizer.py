@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise, repeat
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -45,7 +45,6 @@ from bpe.ragged import Ragged
 from bpe.threads import thread_count
 from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, exchange_spaces, warning_of_missing_bytes
 from tokenmill.inputs import utf8
-from tokenmill.inputs._core import find_separators
 from tokenmill.inputs.sizes import counted
 from tokenmill.stores.system import cached_property
 
@@ -62,14 +61,8 @@ _MAX_SETS: Final = 64  # sets of allowed special tokens that are cached for the 
 _SETS: Final = (tuple, frozenset, set, list)
 
 
-def _utf8_of(text: object, number: int) -> bytes:
-    """Return the UTF-8 of text `number` of an iterable. Raise InvalidText for a lone surrogate."""
-    if not isinstance(text, str):
-        raise not_text(text, f"text {number}")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise not_text(text, f"text {number}") from None
+def _texts_bytes(texts: Iterable[object]) -> list[bytes]:
+    return [text_bytes(text, f"texts[{index}]") for index, text in enumerate(texts)]
 
 
 class Tokenizer:
@@ -334,26 +327,19 @@ class Tokenizer:
         if not isinstance(texts, Iterable):
             raise BadArgument(f"encode_batch takes a list of texts, got {shown(texts)}")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        rows = self._encode_batch(texts, thread_count(threads), self.recognised(allowed_special))
+        tokens = self.recognised(allowed_special)
+        threads = thread_count(threads)
+        try:
+            if self._in_core:
+                rows = Ragged(*self._core.encode_batch(texts, threads, tokens))
+            else:
+                rows = self._rows_in_python(_texts_bytes(texts), tokens, "texts[{}]")
+        except (TypeError, UnicodeError):
+            _texts_bytes(texts)  # names the text
+            raise
         if add_special_tokens and self._parts.post_processor is not None:
             return self._parts.post_processor.around_rows(rows)
         return rows
-
-    def _encode_batch(self, texts: Sequence[str], threads: int, tokens: Recognised) -> Ragged:
-        try:
-            if self._in_core:
-                return Ragged(*self._core.encode_batch(texts, threads, tokens))
-        except (TypeError, UnicodeError):
-            for index, text in enumerate(texts):
-                text_bytes(text, f"texts[{index}]")
-            raise
-        names = [f"texts[{index}]" for index in range(len(texts))]
-        return Ragged.from_rows(
-            [
-                self._encode_in_python(text_bytes(text, name), tokens, name)
-                for text, name in zip(texts, names, strict=True)
-            ]
-        )
 
     def encode_documents(
         self,
@@ -383,20 +369,19 @@ class Tokenizer:
         separator = separator_bytes(separator)
         tokens = self.recognised(allowed_special)
         threads = thread_count(threads)
-        if self._in_core:
-            try:
+        try:
+            if self._in_core:
                 return Ragged(
                     *self._core.encode_documents(buffer, separator, threads, tokens, not checked, out)
                 )
-            except ValueError:
-                utf8.check(buffer)  # names the offset
-                raise
+        except ValueError:
+            utf8.check(buffer)  # names the offset
+            raise
         if not checked:
             utf8.check(buffer)
-        view = memoryview(buffer).cast("B")
-        stops = np.append(find_separators(buffer, separator), np.uint64(len(view)))
-        starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator)))
-        return self._encode_rows(view, starts, stops, tokens)
+        texts = bytes(buffer).split(separator)
+        starts = accumulate((len(text) + len(separator) for text in texts), initial=0)
+        return self._rows_in_python(texts, tokens, "document {}, buffer", starts)
 
     def encode_ragged(
         self,
@@ -427,26 +412,25 @@ class Tokenizer:
         threads = thread_count(threads)
         if not checked:
             utf8.check_rows(buffer, offsets)
-        if self._in_core:
-            try:
+        try:
+            if self._in_core:
                 return Ragged(*self._core.encode_ragged(buffer, offsets, threads, tokens, out))
-            except ValueError:
-                utf8.check_rows(buffer, offsets)  # names the offset
-                raise
-        return self._encode_rows(memoryview(buffer).cast("B"), offsets[:-1], offsets[1:], tokens)
+        except ValueError:
+            utf8.check_rows(buffer, offsets)  # names the offset
+            raise
+        starts, view = offsets.tolist(), memoryview(buffer).cast("B")
+        texts = (bytes(view[start:stop]) for start, stop in pairwise(starts))
+        return self._rows_in_python(texts, tokens, "document {}, buffer", starts)
 
-    def _encode_rows(
-        self,
-        view: memoryview,
-        starts: NDArray[np.uint64],
-        stops: NDArray[np.uint64],
-        tokens: Recognised,
+    def _rows_in_python(
+        self, texts: Iterable[bytes], tokens: Recognised, where: str, starts: Iterable[int] = repeat(0)
     ) -> Ragged:
-        """Return a row for each [starts[i], stops[i]), encoded in Python."""
+        """Return a row per text. where: names text {} in errors. starts: offsets of the texts in their source."""
+        numbered = enumerate(zip(texts, starts, strict=False))
         return Ragged.from_rows(
             [
-                self._encode_in_python(bytes(view[start:stop]), tokens, f"document {row}, buffer", start)
-                for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True))
+                self._encode_in_python(text, tokens, where.format(row), start)
+                for row, (text, start) in numbered
             ]
         )
 
@@ -466,7 +450,7 @@ class Tokenizer:
         self, texts: Iterable[str], allowed_special: AllowedSpecial = "all"
     ) -> Iterator[list[int]]:
         """Yield the token IDs of the joined texts, as `encode_iterable` does, in lists."""
-        blocks = (_utf8_of(text, number) for number, text in enumerate(texts))
+        blocks = (text_bytes(text, f"text {number}") for number, text in enumerate(texts))
         return (_core.id_list(ids.data, 0, len(ids)) for ids in self.encode_blocks(blocks, allowed_special))
 
     def encode_blocks(
@@ -568,8 +552,6 @@ class Tokenizer:
             return self._decode_in_python(ids)
         try:
             return self._core.decode_text(ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors)
-        except UnicodeDecodeError:
-            raise
         except (ValueError, TypeError, OverflowError) as error:
             raise bad_ids(ids, error, errors) from None
 
@@ -589,8 +571,6 @@ class Tokenizer:
         tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)
         try:
             return self._core.decode_rows(tokens, offsets, errors)
-        except UnicodeDecodeError:
-            raise
         except (ValueError, TypeError) as error:
             raise bad_ids(tokens, error, errors) from None
 
