@@ -1,10 +1,10 @@
 #include "common/page_memory.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 // ThreadSanitizer does not follow mremap: it reports a race when another thread maps an address that mremap
 // released.
@@ -34,87 +34,37 @@ size_t whole_pages(size_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Huge pages cause fewer page faults and TLB misses. The call is only advice, so a refusal is not an error.
-void ask_for_huge_pages(void *data, size_t bytes) {
-  if (bytes >= huge_bytes_at_least)
-    (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
-}
-
-void *map_pages(size_t bytes, PageMemory::Pages pages) {
-  void *const data = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED)
-    throw std::bad_alloc();
-  if (pages == PageMemory::Pages::huge)
-    ask_for_huge_pages(data, bytes);
-  return data;
-}
-
 } // namespace
 
-void PageMemory::resize(size_t bytes) {
-  if (mapped_ && bytes > 0) {
-    if (whole_pages(bytes) != whole_pages(bytes_)) {
-      void *const moved = mremap(data_, whole_pages(bytes_), whole_pages(bytes), MREMAP_MAYMOVE);
-      if (moved == MAP_FAILED)
-        throw std::bad_alloc();
-      data_ = moved;
-      if (bytes > bytes_ && pages_ == Pages::huge)
-        ask_for_huge_pages(data_, bytes);
-    }
-    bytes_ = bytes;
-    return;
-  }
-  if (bytes >= mapped_bytes_at_least) {
-    void *const data = map_pages(bytes, pages_);
-    if (bytes_ > 0)
-      std::memcpy(data, data_, std::min(bytes, bytes_));
-    release();
-    data_ = data;
-    mapped_ = true;
-  } else if (bytes > 0) {
-    void *const data = data_ ? std::realloc(data_, bytes) : std::calloc(bytes, 1);
-    if (!data)
-      throw std::bad_alloc();
-    data_ = data;
-  } else {
-    release();
-  }
-  bytes_ = bytes;
-}
-
-void PageMemory::discard(void *data, size_t bytes) noexcept {
-  const uintptr_t start = (reinterpret_cast<uintptr_t>(data) + page_bytes - 1) / page_bytes * page_bytes;
-  const uintptr_t stop = (reinterpret_cast<uintptr_t>(data) + bytes) / page_bytes * page_bytes;
-  if (start < stop)
-    (void)madvise(reinterpret_cast<void *>(start), stop - start, MADV_DONTNEED);
-}
-
-void PageMemory::populate(size_t start, size_t stop) const noexcept {
-#ifdef MADV_POPULATE_WRITE // since Linux 5.14
-  start = start / page_bytes * page_bytes;
-  if (mapped_ && start < stop)
-    (void)madvise(static_cast<uint8_t *>(data_) + start, stop - start, MADV_POPULATE_WRITE);
-#else
-  (void)start, (void)stop;
 #endif
-}
-
-void PageMemory::release() noexcept {
-  if (mapped_)
-    munmap(data_, whole_pages(bytes_));
-  else
-    std::free(data_);
-  data_ = nullptr;
-  bytes_ = 0;
-  mapped_ = false;
-}
-
-#else
 
 void PageMemory::resize(size_t bytes) {
   if (bytes == 0)
     return release();
+#if defined(BPE_MAPS_PAGES)
+  if (mapped_ && whole_pages(bytes) == whole_pages(bytes_)) {
+    bytes_ = bytes;
+    return;
+  }
+  if (mapped_ || bytes >= mapped_bytes_at_least) {
+    void *const data = mapped_ ? mremap(data_, whole_pages(bytes_), whole_pages(bytes), MREMAP_MAYMOVE)
+                               : mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+      throw std::bad_alloc();
+    // Huge pages cause fewer page faults and TLB misses. This is only advice, so a refusal is not an error.
+    if (bytes > bytes_ && bytes >= huge_bytes_at_least && pages_ == Pages::huge)
+      (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
+    if (!mapped_ && bytes_ > 0)
+      std::memcpy(data, data_, bytes_);
+    if (!mapped_)
+      std::free(data_);
+    data_ = data;
+    bytes_ = bytes;
+    mapped_ = true;
+    return;
+  }
+#endif
   void *const data = data_ ? std::realloc(data_, bytes) : std::calloc(bytes, 1);
   if (!data)
     throw std::bad_alloc();
@@ -122,17 +72,33 @@ void PageMemory::resize(size_t bytes) {
   bytes_ = bytes;
 }
 
-void PageMemory::discard(void *, size_t) noexcept {}
+void PageMemory::discard([[maybe_unused]] void *data, [[maybe_unused]] size_t bytes) noexcept {
+#if defined(BPE_MAPS_PAGES)
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(data) + page_bytes - 1) / page_bytes * page_bytes;
+  const uintptr_t stop = (reinterpret_cast<uintptr_t>(data) + bytes) / page_bytes * page_bytes;
+  if (start < stop)
+    (void)madvise(reinterpret_cast<void *>(start), stop - start, MADV_DONTNEED);
+#endif
+}
 
-void PageMemory::populate(size_t, size_t) const noexcept {}
+void PageMemory::populate([[maybe_unused]] size_t start, [[maybe_unused]] size_t stop) const noexcept {
+#if defined(BPE_MAPS_PAGES) && defined(MADV_POPULATE_WRITE) // since Linux 5.14
+  start = start / page_bytes * page_bytes;
+  if (mapped_ && start < stop)
+    (void)madvise(static_cast<uint8_t *>(data_) + start, stop - start, MADV_POPULATE_WRITE);
+#endif
+}
 
 void PageMemory::release() noexcept {
+#if defined(BPE_MAPS_PAGES)
+  if (mapped_)
+    (void)munmap(std::exchange(data_, nullptr), whole_pages(bytes_));
+#endif
   std::free(data_);
   data_ = nullptr;
   bytes_ = 0;
+  mapped_ = false;
 }
-
-#endif
 
 void PageMemory::map(size_t start, size_t stop) const noexcept {
   populate(start, stop);

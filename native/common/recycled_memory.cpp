@@ -25,9 +25,7 @@ Kept &kept() {
 } // namespace
 
 RecycledMemory take_recycled(size_t bytes) {
-  if (bytes < min_recycled_bytes)
-    return {PageMemory(bytes, PageMemory::Pages::small), 0};
-  PageMemory memory;
+  PageMemory memory(0, PageMemory::Pages::small);
   Kept &pool = kept();
   if (std::unique_lock lock(pool.mutex, std::try_to_lock); lock) {
     // Choose the largest that fits: the requested size is an upper bound, several times the size used.
@@ -42,10 +40,7 @@ RecycledMemory take_recycled(size_t bytes) {
     }
   }
   const size_t known_bytes = memory.bytes();
-  if (known_bytes == 0)
-    memory = PageMemory(bytes, PageMemory::Pages::small);
-  else
-    memory.resize(bytes);
+  memory.resize(bytes);
   return {std::move(memory), known_bytes};
 }
 
