@@ -27,31 +27,22 @@ sys.path.insert(0, str(Path(__file__).parent))  # state_machines.py, strategies.
 import strategies
 
 strategies.load_profile()
-SLOW = Path(__file__).parent / "slow.txt"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--quick", action="store_true", help="the first case of each test but those in tests/slow.txt"
-    )
+    parser.addoption("--quick", action="store_true", help="only the first case of each test")
     parser.addoption("--update-snapshots", action="store_true", help="rewrite tests/data/cli_errors.toml")
     parser.addoption("--points", type=int, default=100, help="random points of each stress campaign")
     parser.addoption("--seed", default="0", help="seed of the stress campaigns")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, skip further cases of a test and tests that are known to be slow."""
+    """With --quick, skip further cases of a test."""
     if not config.getoption("--quick"):
         return
-    seen = set(SLOW.read_text(encoding="utf-8").split())
-    chosen: list[pytest.Item] = []
-    for item in items:
-        name = item.nodeid.partition("[")[0]
-        if name not in seen:
-            seen.add(name)
-            chosen.append(item)
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    first = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
+    config.hook.pytest_deselected(items=[item for item in items if item not in first])
+    items[:] = [item for item in items if item in first]
 
 
 def pytest_configure() -> None:
