@@ -31,7 +31,7 @@ strategies.load_profile()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="only the first case of each test")
-    parser.addoption("--update-snapshots", action="store_true", help="rewrite tests/data/cli_errors.toml")
+    parser.addoption("--update-snapshots", action="store_true", help="rewrite expected results")
     parser.addoption("--points", type=int, default=100, help="random points of each stress campaign")
     parser.addoption("--seed", default="0", help="seed of the stress campaigns")
 

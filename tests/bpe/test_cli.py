@@ -273,6 +273,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.promise("errors")
 @pytest.mark.parametrize(("code", "message", "command"), REFUSED, ids=[command for _, _, command in REFUSED])
 def test_errors_are_one_line(code: int, message: str, command: str, call: Call) -> None:
     Path("bad.txt").write_bytes(b"a\xffb")

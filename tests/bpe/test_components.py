@@ -197,6 +197,7 @@ def test_boundaries_decided_by_distant_later_text(size: int, before: str) -> Non
         assert cutter.pretokens(text) == expected
 
 
+@pytest.mark.promise("linear-time")
 def test_no_input_backtracks() -> None:
     cutter = Pretokenizer((Split(r"(?:a|aa|a[ab])+$|(?m:.)", "oniguruma"),))
     text = "a" * 100_000

@@ -46,6 +46,7 @@ def expanded(ids: list[int], old: Tokenizer, new: Tokenizer) -> list[int]:
     return [part for id_ in ids for part in parts(id_)]
 
 
+@pytest.mark.promise("merges")
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("like", ["gpt-2", "deepseek-v3", "llama-2", "gemma-3", "clip"])
 def test_on_the_same_text_it_is_the_longer_training(like: str, tie_break: Any) -> None:

@@ -109,6 +109,7 @@ def rows_of(tokens: Any, offsets: Any) -> list[list[int]]:
     return [tokens[start:stop].tolist() for start, stop in itertools.pairwise(offsets.tolist())]
 
 
+@pytest.mark.promise("token-ids")
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", VOCABULARIES)
 @examples(1)

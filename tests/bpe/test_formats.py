@@ -31,9 +31,22 @@ def refused(path: Path, message: str, **options: Any) -> None:
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.promise("limits")
+def test_files_and_patterns_beyond_their_limits(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    with path.open("wb") as file:
+        file.truncate((128 << 20) + 1)
+    refused(path, "134,217,728")
+    path.write_text(f"[{'0,' * 8_000_000}0]")
+    refused(path, "8,000,000")
+    with pytest.raises(BadTokenizer, match="2,000"):
+        Tokenizer(BYTES, [], pattern="a{2000}|.")
+
+
 # -- rank files
 
 
+@pytest.mark.promise("saved-files")
 @pytest.mark.parametrize("special_tokens", [None, [], ["<s>", "<t>"], {"<s>": 5000, "<|é|>": 700}], ids=repr)
 def test_rank_files_are_read_and_written(
     special_tokens: Any, pattern: str, ranked: Callable[..., Tokenizer], tmp_path: Path
@@ -151,6 +164,7 @@ def pair(listed: Callable[..., Tokenizer], tmp_path: Path) -> Path:
     return tmp_path / "gpt2"
 
 
+@pytest.mark.promise("saved-files")
 def test_a_pair_is_read_by_every_path(pair: Path, listed: Any, nasty_texts: Any) -> None:
     theirs = tokenizers.Tokenizer(models.BPE.from_file(str(pair / "vocab.json"), str(pair / "merges.txt")))
     theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # type: ignore[assignment]

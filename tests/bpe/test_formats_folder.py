@@ -18,6 +18,7 @@ CASES = cases()
 EXPECTED: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())
 
 
+@pytest.mark.promise("published-files")
 @pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", CASES)
 def test_ids_equal_the_class(name: str, tmp_path: Path) -> None:
@@ -82,6 +83,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.promise("published-files")
 @pytest.mark.parametrize("name", REFUSED)
 def test_inexact_files_are_refused(name: str, tmp_path: Path) -> None:
     config, others, message = REFUSED[name]

@@ -54,6 +54,8 @@ def same_ids(data: bytes, tokenizer: Tokenizer, found: list[str]) -> None:
             assert [id_ for part in blocks for id_ in part.tolist()] == expected, text
 
 
+@pytest.mark.promise("token-ids")
+@pytest.mark.promise("saved-files")
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_equal_sentencepiece_and_both_read_the_written_model(
     name: str, load: Any, tmp_path: Path
@@ -214,6 +216,7 @@ CONTRADICTIONS = {
 }
 
 
+@pytest.mark.promise("published-files")
 @pytest.mark.parametrize("name", [*UNSUPPORTED, *CONTRADICTIONS])
 def test_inexact_models_are_refused(name: str, load: Any, tmp_path: Path) -> None:
     data, message = (UNSUPPORTED | CONTRADICTIONS)[name]

@@ -169,6 +169,7 @@ def loaded(environment: dict[str, str], *names: str) -> list[str]:
     return lines
 
 
+@pytest.mark.promise("hub")
 def test_each_kind_of_file_gives_the_same_tokenizer_and_nothing_else_is_downloaded(
     made: Tokenizer, environment: dict[str, str]
 ) -> None:
@@ -244,6 +245,7 @@ def test_each_failure_is_one_line(made: Tokenizer, environment: dict[str, str], 
     assert "No space left on device" in done.stdout
 
 
+@pytest.mark.promise("hub")
 def test_commands_accept_a_name(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("the other thing<|endoftext|>" * 50)
     for call in (
@@ -265,6 +267,7 @@ def test_commands_accept_a_name(environment: dict[str, str], tmp_path: Path) -> 
     assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (2, "", 1)
 
 
+@pytest.mark.promise("hub")
 def test_names_and_paths_are_distinguished(made: Tokenizer, tmp_path: Path, monkeypatch: Any) -> None:
     assert hub_name("org/model") == ("org/model", None)
     assert hub_name("a/b.c-d_e@refs/pr/1") == ("a/b.c-d_e", "refs/pr/1")

@@ -111,6 +111,7 @@ ENTRY_POINTS: dict[str, Callable[[Tokenizer, list[str]], list[list[int]]]] = {
 BLOCKS = [(1, 1), (40, 50), (400, 300), (5000, 1 << 12)]  # characters per piece, bytes gathered before a cut
 
 
+@pytest.mark.promise("token-ids")
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 def test_ids(family: Family, tokenizer: Tokenizer, entry_point: str) -> None:
     found = ENTRY_POINTS[entry_point](tokenizer, [*family.texts, family.long_text])
@@ -138,6 +139,7 @@ def assert_ids(found: list[int], expected: list[int]) -> None:
         pytest.fail(f"{len(found)} ids instead of {len(expected)}; the first that differs is number {place}")
 
 
+@pytest.mark.promise("saved-files")
 def test_saved(family: Family, tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "tokenizer.json")
     again = Tokenizer.load(tmp_path / "tokenizer.json")
@@ -249,6 +251,7 @@ def test_encode_command(
     assert_ids(np.fromfile(output, "<u4").tolist(), family.long_ids)
 
 
+@pytest.mark.promise("token-ids")
 @pytest.mark.parametrize(("block_bytes", "kind"), [(50, "txt"), (300, "jsonl"), (1 << 12, "txt")])
 def test_convert(
     family: Family,
@@ -317,6 +320,7 @@ def test_counts(family: Family, tokenizer: Tokenizer, block_bytes: int) -> None:
     assert counted.as_dict() == expected
 
 
+@pytest.mark.promise("compat-huggingface")
 def test_huggingface_interface(family: Family, tokenizer: Tokenizer) -> None:
     if family.root is None:
         pytest.skip("tokenizer.json only")
@@ -335,6 +339,7 @@ def test_huggingface_interface(family: Family, tokenizer: Tokenizer) -> None:
     assert_ids(ours.encode(family.long_text, add_special_tokens=False).ids, family.long_ids)
 
 
+@pytest.mark.promise("compat-tiktoken")
 def test_tiktoken_interface(family: Family, tokenizer: Tokenizer) -> None:
     if family.file not in ("m.tiktoken", "tekken.json"):
         pytest.skip("ranks only")

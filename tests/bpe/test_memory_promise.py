@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.promise("max-memory")
+
 # A fork would start with the peak of the parent, so measure the process itself.
 SCRIPT = """
 import atexit, sys

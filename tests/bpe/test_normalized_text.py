@@ -164,6 +164,7 @@ def test_text_that_grows_does_not_fit_into_lent_memory(listed: Any) -> None:
     assert np.shares_memory(small.tokens, out)
 
 
+@pytest.mark.promise("linear-time")
 def test_hostile_text_takes_linear_time(listed: Any, normalizer: Normalizer) -> None:
     """No boundary, no safe cut, or only boundaries: each takes a moment."""
     tokenizer: Tokenizer = listed("o200k", normalizer=normalizer)

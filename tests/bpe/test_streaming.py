@@ -165,6 +165,7 @@ def test_it_is_lazy_and_bounded(listed: Any) -> None:
     assert list(tokenizer.encode_iterable(["", ""])) == list(tokenizer.encode_iterable([])) == []
 
 
+@pytest.mark.promise("linear-time")
 def test_a_giant_pretoken_costs_linear_time(listed: Any) -> None:
     assert len(in_parts(listed(), ["x" * 1000] * 1000, 64 << 10)) == len(listed().encode("x" * 10**6))
 

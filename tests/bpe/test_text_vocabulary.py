@@ -162,6 +162,7 @@ def test_spaces_without_an_entry_of_their_mark(
         assert made.decode(made.encode("ab \u00e9")) == theirs.decode(theirs.encode("ab \u00e9").ids)
 
 
+@pytest.mark.promise("memory")
 @pytest.mark.parametrize("name", ["llama", "gemma", "runs", "mistral", "metaspace", "suffix", "prefix"])
 @pytest.mark.parametrize("text", ["the lower 9Z widest мир\n", "<s>"])
 def test_memory_of_a_long_document_is_bounded(name: str, text: str) -> None:

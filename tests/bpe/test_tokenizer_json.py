@@ -143,6 +143,7 @@ def same(value: Any, texts: list[str]) -> Tokenizer:
     return ours
 
 
+@pytest.mark.promise("token-ids")
 @pytest.mark.parametrize("index", range(len(PRE_TOKENIZERS)))
 def test_pre_tokenizers_equal_hugging_faces(
     index: int, document: Any, nasty_texts: Any, random_texts: Any
@@ -153,6 +154,7 @@ def test_pre_tokenizers_equal_hugging_faces(
     assert pattern in (None, ours.pattern)
 
 
+@pytest.mark.promise("published-files")
 @pytest.mark.parametrize(("path", "new"), OTHERS, ids=lambda value: str(value)[:40])
 def test_other_fields_equal_hugging_faces(path: str, new: Any, document: Any, nasty_texts: Any) -> None:
     value = document()
@@ -215,6 +217,7 @@ def test_added_tokens_outside_the_vocabulary_are_numbered_as_theirs(document: An
 # -- writing
 
 
+@pytest.mark.promise("saved-files")
 def test_saved_files_load_as_equal_tokenizers(listed: Any, ranked: Any, pattern: str, tmp_path: Any) -> None:
     specials = [AddedToken("日本", 997), AddedToken("<s>", 998, special=False, lstrip=True)]
     for tokenizer in (
@@ -481,6 +484,7 @@ def outcome(value: Any) -> Tokenizer | str:
         return str(error)
 
 
+@pytest.mark.promise("published-files")
 @pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_wrong_value_is_refused_by_its_path(name: str) -> None:

@@ -141,6 +141,7 @@ def vocabularies(draw: st.DrawFn, counts: dict[bytes, int]) -> tuple[list[bytes]
     return entries, merges
 
 
+@pytest.mark.promise("merges")
 @examples(25)
 @given(st.data(), pretoken_counts(), st.sampled_from(TIE_BREAKS))
 def test_merges_equal_the_reference(data: st.DataObject, counts: dict[bytes, int], tie_break: str) -> None:

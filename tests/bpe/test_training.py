@@ -142,6 +142,7 @@ def test_ids_are_special_tokens_then_bytes_then_merges() -> None:
     assert tokenizer.vocab_size == 261
 
 
+@pytest.mark.promise("merges")
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", r"\w+|\W"])
 def test_merges_equal_the_reference(pattern: str, tie_break: Any) -> None:
@@ -151,6 +152,7 @@ def test_merges_equal_the_reference(pattern: str, tie_break: Any) -> None:
     assert list(tokenizer.merges) == expected
 
 
+@pytest.mark.promise("merges")
 def test_threads_and_file_order_change_nothing(tmp_path: Path) -> None:
     paths = []
     for seed in range(3):

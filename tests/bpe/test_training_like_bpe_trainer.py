@@ -176,6 +176,7 @@ def like_sentencepiece(text: str, vocab_size: int, has_prefix: bool, **options: 
     return merges, {id_: entry.encode() for entry, id_ in model["vocab"].items()}
 
 
+@pytest.mark.promise("merges")
 @pytest.mark.parametrize(
     ("like", "length"), [("llama-2", None), ("gemma-3", None), ("gemma-3", 2), ("llama-2", 3)]
 )

@@ -43,6 +43,7 @@ def test_a_bug_was_one_line_that_asked_for_nothing(capsys: pytest.CaptureFixture
     assert re.search("3 documents are not 2 written.*report it", shown.splitlines()[-1])
 
 
+@pytest.mark.promise("exit-codes")
 def test_every_error_has_an_exit_code_and_a_code_that_the_docs_list() -> None:
     modules = {f"{package}.errors" for package in PACKAGES}
     for name in modules:
@@ -62,6 +63,7 @@ def test_every_error_has_an_exit_code_and_a_code_that_the_docs_list() -> None:
     assert {code: int(exit_code) for code, exit_code in rows} == codes | foreign
 
 
+@pytest.mark.promise("exit-codes")
 @pytest.mark.parametrize("error", FOREIGN, ids=repr)
 def test_errors_of_python_and_the_system(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended_by(error, debug=True) == FOREIGN[error]

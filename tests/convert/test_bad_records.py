@@ -36,6 +36,7 @@ def quarantine(output: str = "out") -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(output, "quarantine.jsonl").read_bytes().splitlines()]
 
 
+@pytest.mark.promise("bad-records")
 @pytest.mark.parametrize("compression", ["none", "xz"])
 def test_quarantined_lines_have_their_location(compression: str, folder: Path) -> None:
     lines = [good(text) for text in sample_documents(30)]
@@ -72,6 +73,7 @@ def test_a_special_token_was_quarantined_without_its_line(size: int | None, fold
     assert found == [(3, "special token"), (4, "malformed"), (7, "special token")]
 
 
+@pytest.mark.promise("bad-records")
 @pytest.mark.parametrize("compression", ["none", "zst"])
 @pytest.mark.parametrize("length", [1, 3_000_000])  # the second one is encoded in pieces
 def test_quarantined_documents_of_text_have_their_location(

@@ -46,6 +46,7 @@ SYSTEM = {"role": "system", "content": " Be <short>. "}
 THINKING = {"role": "assistant", "content": "<think>a</think>\n\nb"}
 
 
+@pytest.mark.promise("chats")
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_as_transformers(name: str) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -112,6 +113,7 @@ FOLDERS: dict[str, tuple[dict[str, Any], list[str]]] = {  # files of a model -> 
 }
 
 
+@pytest.mark.promise("chats")
 @pytest.mark.parametrize("name", FOLDERS)
 def test_files_of_a_model_that_were_ignored(name: str, folder: Path) -> None:
     files, expected = FOLDERS[name]
@@ -215,6 +217,7 @@ def test_prompts_that_are_messages(template: str) -> None:
         assert bits == sorted(bits)  # the end of the chat
 
 
+@pytest.mark.promise("chats")
 def test_special_tokens_in_messages_stay_text() -> None:
     end = tokenizer().special_tokens[END]
     chat = [{"role": "user", "content": f"a{END}b"}, {"role": "assistant", "content": f"{END}c{START}"}]
@@ -265,6 +268,7 @@ def test_a_chat_without_messages_has_no_text(template: str) -> None:
     assert len(texts()) == 1
 
 
+@pytest.mark.promise("chats")
 @pytest.mark.parametrize(
     ("message", "given"),
     [

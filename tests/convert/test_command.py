@@ -220,6 +220,25 @@ def test_a_dataset_opens_with_the_tokenizer_it_was_made_with(here: Path) -> None
             flat_tokens.open("out", tokenizer=same)
 
 
+@pytest.mark.promise("status")
+@pytest.mark.usefixtures("here")
+def test_other_programs_can_watch_a_run() -> None:
+    found: list[dict[str, Any]] = []
+
+    def read(number: int) -> None:
+        if (path := Path("out.partial/status.json")).exists():
+            found.append(json.loads(path.read_bytes()))
+
+    convert(Inline(read), text_chunk_bytes=200)
+    assert found
+    for status in found:
+        assert status["stage"] == "encode"
+        assert 0 <= status["done_bytes"] <= status["total_bytes"] == Path("en.txt").stat().st_size
+        assert min(status["bytes_per_second"], status["tokens"], status["skipped"]) >= 0
+        assert status["errors"] == []
+    assert not Path("out.partial").exists()
+
+
 def test_an_empty_folder_may_be_the_output(here: Path) -> None:
     (here / "out").mkdir()
     convert(Inline())

@@ -63,6 +63,7 @@ def fails(process: subprocess.Popen[str], code: int, *parts: str) -> None:
     assert all(part in err for part in parts), err
 
 
+@pytest.mark.promise("clusters")
 def test_the_same_bytes_while_workers_come(cluster: Cluster, inputs: list[str]) -> None:
     process = begin(cluster.address, inputs)
     assert cluster.ask("scale 4") == "OK"
@@ -92,6 +93,7 @@ def one_more_worker(cluster: Cluster, preload: str = "") -> Iterator[subprocess.
         worker.communicate()
 
 
+@pytest.mark.promise("clusters")
 def test_a_worker_that_continues_after_it_was_declared_lost(cluster: Cluster, inputs: list[str]) -> None:
     with one_more_worker(cluster) as worker:
         process = begin(cluster.address, inputs)

@@ -19,6 +19,7 @@ from flat_tokens.verify import verify_dataset
 from tokenmill.cli.failures import exit_code_of
 
 
+@pytest.mark.promise("complete")
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("which", [0, 3, 9])
 @pytest.mark.usefixtures("here")
@@ -54,6 +55,8 @@ def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input() -> None:
     assert tree("out") == tree("clean")
 
 
+@pytest.mark.promise("complete")
+@pytest.mark.promise("no-loss")
 @pytest.mark.usefixtures("here")
 def test_a_lost_document_is_never_published() -> None:
     encode = encode_task.encode_chunk

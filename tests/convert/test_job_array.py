@@ -27,6 +27,7 @@ from convert import ConvertOptions, encode_share
 SMALL: dict[str, Any] = {"text_chunk_bytes": 700, "validation_fraction": 0.3, "workers": 1}
 
 
+@pytest.mark.promise("job-array")
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("more", [{}, {"scratch": "scratch"}], ids=str)
 def test_a_job_array_gives_the_same_bytes(count: int, more: dict[str, str], here: Path) -> None:
@@ -43,6 +44,8 @@ def test_a_job_array_gives_the_same_bytes(count: int, more: dict[str, str], here
     assert not list((here / "scratch").iterdir())
 
 
+@pytest.mark.promise("status")
+@pytest.mark.promise("job-array")
 def test_a_run_encodes_the_share_of_a_missing_task(here: Path) -> None:
     (here / "en.txt").write_bytes(sample_text(400))
     code, out, _ = run_here(**SMALL, task_index=1, task_count=3)
@@ -56,6 +59,7 @@ def test_a_run_encodes_the_share_of_a_missing_task(here: Path) -> None:
     assert tree("out") == tree("plain")
 
 
+@pytest.mark.promise("job-array")
 def test_a_task_never_discards_work(here: Path) -> None:
     task = {"task_index": 1, "task_count": 3}
     assert run_here(**SMALL, **task)[0] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from pathlib import Path
 
+import pytest
 from runs import convert, sources_of
 
 from tokenmill.engines.inline_engine import InlineEngine
@@ -12,6 +13,7 @@ from tokenmill.engines.inline_engine import InlineEngine
 FILES = 4000
 
 
+@pytest.mark.promise("memory")
 def test_a_file_takes_little_memory(folder: Path) -> None:
     """Includes the share of a file in everything that is held once, from the search to the verified manifest."""
     for number in range(FILES):

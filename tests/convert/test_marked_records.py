@@ -38,6 +38,7 @@ NORMALIZERS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.promise("masks")
 @pytest.mark.parametrize("normalizer", NORMALIZERS, ids=lambda normalizer: str(normalizer["type"]))
 def test_masks_of_normalized_text(normalizer: dict[str, Any]) -> None:
     """A token is trained if it covers a byte of the completion, by the offsets of tokenizers."""
@@ -162,6 +163,7 @@ def test_a_number_of_many_digits(sign: str) -> None:
     assert len(masked_sequences("out")) == 1
 
 
+@pytest.mark.promise("bad-records")
 def test_bad_rows_of_a_table() -> None:
     rows = b'prompt,completion,n\n"a",b,1\na,b\na,"\xe2\x82",3\n\n"x, \ny", z,4\nprompt,completion,n\n'
     Path("p.csv").write_bytes(rows)

@@ -50,6 +50,7 @@ def test_missing_shards_are_made_again(clean: dict[str, bytes]) -> None:
     assert left() == []
 
 
+@pytest.mark.promise("restart")
 @pytest.mark.usefixtures("clean")
 def test_a_restart_removes_the_former_folders() -> None:
     stop()

@@ -42,6 +42,7 @@ def credentials(options: dict[str, str]) -> list[str]:
     return [f"--storage-option={name}={value}" for name, value in options.items()]
 
 
+@pytest.mark.promise("deterministic")
 @pytest.mark.parametrize("scratch", ["", "url"])
 def test_worker_processes_and_a_server(
     scratch: str, here: Path, moto: str, monkeypatch: pytest.MonkeyPatch
@@ -74,6 +75,7 @@ def test_a_finished_dataset_is_replaced_on_request_only(clean: dict[str, bytes])
     assert output.objects() == clean
 
 
+@pytest.mark.promise("foreign-files")
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_foreign_objects_in_the_output_stay(overwrite: bool) -> None:
     output = Output()
@@ -112,6 +114,7 @@ def test_a_dry_run_deleted_the_remains_of_a_killed_run() -> None:
 # -- leases
 
 
+@pytest.mark.promise("one-run")
 def test_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "TAKEN_OVER_SECONDS", 60.0)
     output, is_working, may_end = Output(), threading.Event(), threading.Event()

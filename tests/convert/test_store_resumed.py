@@ -93,6 +93,7 @@ def run_harmed(output: Output, harm: Harm, **more: Any) -> None:
 KINDS = ["before", "after", "fails", "lost"]
 
 
+@pytest.mark.promise("resume")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_driver_that_ends_at_any_request(kind: str, clean: dict[str, bytes]) -> None:
     counted = Harm()
@@ -106,6 +107,7 @@ def test_a_driver_that_ends_at_any_request(kind: str, clean: dict[str, bytes]) -
         assert output.objects() == clean, harm.requests[at]
 
 
+@pytest.mark.promise("overwrite")
 def test_a_driver_that_is_killed_while_it_replaces_a_dataset(clean: dict[str, bytes]) -> None:
     first, counted = Output(), Harm()
     first.run(seed=3, validation_fraction=0.3)
@@ -121,6 +123,7 @@ def test_a_driver_that_is_killed_while_it_replaces_a_dataset(clean: dict[str, by
         assert output.objects() == clean, harm.requests[at]
 
 
+@pytest.mark.promise("lease")
 @pytest.mark.parametrize("stop", range(2, 30, 3))
 def test_a_run_that_was_taken_over_ends_and_harms_nothing(stop: int, clean: dict[str, bytes]) -> None:
     """The first run pauses in the middle while another run starts and finishes."""
@@ -137,6 +140,7 @@ def test_a_run_that_was_taken_over_ends_and_harms_nothing(stop: int, clean: dict
     assert output.objects() == clean
 
 
+@pytest.mark.promise("lease")
 @pytest.mark.parametrize("at", range(1, 30, 4))
 def test_a_run_that_pauses_while_it_checks_its_claim_harms_nothing(at: int, clean: dict[str, bytes]) -> None:
     """Another run starts and finishes. Pauses between the check and the next request would harm it."""

@@ -110,6 +110,7 @@ def test_tasks_that_fail_by_a_busy_store_run_again_within_a_bound(
     assert all("503" in notice and "Retrying" in notice for notice in notices)
 
 
+@pytest.mark.promise("clusters")
 def test_a_task_runs_again_if_its_worker_dies(engine: Engine, kind: str, tmp_path: Path) -> None:
     if kind in ("inline", "threads"):
         pytest.skip("it has no processes")

@@ -163,6 +163,7 @@ def test_wrong_arguments_of_import_are_one_line(
     assert names() == ["a.bin"]
 
 
+@pytest.mark.promise("foreign-files")
 def test_only_our_outputs_are_replaced_and_on_request(make_dataset: MakeDataset, capsys: Captured) -> None:
     make_dataset()
     export = "export d --to npy --output out"
@@ -212,6 +213,7 @@ def test_a_killed_import_never_reads_as_finished(folder: Path) -> None:
     assert names() == ["a.bin", "d"]
 
 
+@pytest.mark.promise("one-run")
 def test_the_second_of_two_concurrent_exports_is_refused(
     make_dataset: MakeDataset, folder: Path, capsys: Captured
 ) -> None:
@@ -240,6 +242,7 @@ def test_leftovers_of_a_run_killed_at_its_end_stayed(make_dataset: MakeDataset) 
     assert names() == ["d", "out"]
 
 
+@pytest.mark.promise("overwrite")
 def test_a_former_output_comes_back_if_its_successor_was_killed(make_dataset: MakeDataset) -> None:
     make_dataset()
     assert run("export d --to npy --output out") == 0

@@ -13,6 +13,8 @@ from test_exchange import SMALL, documents
 
 from flat_tokens.__main__ import main
 
+pytestmark = pytest.mark.promise("exchange")
+
 LARGEST = {"uint16": 65_535, "int32": 2**31 - 1, "uint32": 2**31 - 1, "int64": 2**31 - 1}
 
 

@@ -11,6 +11,7 @@ from flat_tokens import format as flat_format
 from flat_tokens.errors import printable
 
 
+@pytest.mark.promise("format")
 def test_the_example_by_hand() -> None:
     encoded, starts, max_token_id = from_sequences([[1, 2], [3, 4, 5], [6, 7, 8]])
     assert encoded.tolist() == [3, 4, 7, 8, 10, 13, 14, 16]

@@ -43,6 +43,7 @@ BLOCKS = {"block_tokens": 40, "shuffle_blocks": 6}
 LONG = {"packed": False, "block_tokens": 48}
 
 
+@pytest.mark.promise("batches")
 @pytest.mark.parametrize(
     ("sizes", "options", "digest"),
     [
@@ -61,6 +62,7 @@ def test_batches_of_a_loader(
     assert digest_of(arrays_of(map(loader.batch, (0, 1, 2, count - 1, count, 3 * count + 1)))) == digest
 
 
+@pytest.mark.promise("mixtures")
 @pytest.mark.parametrize(
     ("seed", "draws", "batches"),
     [

@@ -100,6 +100,7 @@ def test_starts_that_decrease(make_dataset: Any) -> None:
         train.sequence(1)
 
 
+@pytest.mark.promise("checksums")
 def test_the_first_read_of_a_chunk_compares_its_checksum(make_dataset: Any) -> None:
     # 64 Ki tokens per Zarr chunk: two zstd blocks; the batch needs only the first.
     sequences = np.random.default_rng(3).integers(0, 50_000, (130, 1000)).tolist()

@@ -27,12 +27,14 @@ def arrays(make_dataset: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.promise("mixtures")
 def test_shares_are_exact_over_a_span(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [1, 2, 5], 4, 8, streams=1, **OPTIONS)
     chosen = np.concatenate([mixture.draws(step)[0] for step in range(PERIOD // 8)])
     assert np.bincount(chosen).tolist() == [512, 1024, 2560]
 
 
+@pytest.mark.promise("mixtures")
 @pytest.mark.parametrize("weights", [[1e-5, 1], [1, 1, 1], [0.7, 0.2, 0.1], [1e-5, 1e-4, 1]])
 def test_a_weight_of_any_size_is_met(arrays: list[Any], weights: list[float]) -> None:
     """Count each stream after whole periods; 1e-5 was raised to 1/4096. A step is a period of each stream."""

@@ -140,6 +140,7 @@ def test_threads_read_at_once(pair: Pair) -> None:
         assert all(threads.map(read, range(8)))
 
 
+@pytest.mark.promise("complete")
 def test_unfinished_datasets_are_not_opened(make_dataset: Any) -> None:
     root = make_dataset(layout=ArrayLayout.create(3))
     store = copy_dataset(root, new_store())

@@ -133,6 +133,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.promise("limits")
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_on_opening(make_dataset: Any, case: str) -> None:
     root = make_dataset()

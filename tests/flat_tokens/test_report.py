@@ -135,6 +135,7 @@ def test_special_tokens_have_no_bytes_of_text(with_entries: Callable[..., flat_t
     assert "2.00 bytes per token" in text  # for train[0]
 
 
+@pytest.mark.promise("untrusted")
 def test_hostile_entries_stay_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     ids = list(range(len(HOSTILE)))
     dataset = with_entries(HOSTILE, [ids * 2, [len(HOSTILE)]], [ids], special=b"<|<b>|>")

@@ -36,6 +36,7 @@ def epoch_rows(order: RowOrder, epoch: int) -> np.ndarray:
     return draws_of(order, streams, draws).rows().reshape(order.streams, order.draws)
 
 
+@pytest.mark.promise("epochs")
 @pytest.mark.parametrize("row_count", [1, 63, 64, 65, 127, 600, 2011])
 @pytest.mark.parametrize(("batch_size", "streams"), [(1, 1), (6, 2), (8, 8), (60, 4)])
 @pytest.mark.parametrize("block_rows", [1, 3, 16, 300])

@@ -44,6 +44,7 @@ def counts_of(mixture: Mixture, steps: range) -> list[int]:
     return np.bincount(chosen, minlength=len(mixture.members)).tolist()
 
 
+@pytest.mark.promise("mixtures")
 def test_weights_change_at_their_steps(arrays: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mixing, "PERIOD", 16)
     weights = [(0, [1, 0, 0]), (10, [0, 1, 3]), (26, [2, 1, 1])]
@@ -88,6 +89,7 @@ def test_world_size_without_rank_was_rank_0_on_every_rank(
         make(kind, arrays, 16, rank=4, world_size=4)
 
 
+@pytest.mark.promise("states")
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
@@ -120,6 +122,7 @@ def test_states_that_do_not_belong(arrays: list[Any], changes: dict[str, Any], n
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.promise("states")
 def test_the_same_counts_and_other_tokens(make_dataset: Any) -> None:
     one, other = (
         flat_tokens.open(make_dataset([[first, 2, 3]] * 8, name=str(first))).train for first in (1, 3)

@@ -113,6 +113,7 @@ def test_passes_after_a_resumed_one_began_at_its_end(train: Any) -> None:
         assert lengths == [steps - taken, steps - taken, steps, steps]
 
 
+@pytest.mark.promise("states")
 @pytest.mark.parametrize("kind", ["packs", "mixture"])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_states_of_every_source(train: Any, kind: str, workers: int) -> None:

@@ -183,6 +183,7 @@ def test_wrong_options_are_named(name: str, dataset: Any) -> None:
             check_line(caught.value)
 
 
+@pytest.mark.promise("errors")
 @pytest.mark.parametrize("form", CALLS)
 def test_is_reported_in_one_line(form: str, dataset: Any) -> None:
     train = dataset.train

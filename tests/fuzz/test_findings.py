@@ -34,6 +34,7 @@ def blocks(name: str, place: Path) -> Iterator[Any]:
     return module_of(name).read(Path(place), ReadOptions(None, None, []))
 
 
+@pytest.mark.promise("limits")
 def test_components_that_double_a_text_again_and_again() -> None:
     """Forty ByteLevels expand a letter to a terabyte."""
     root = dict(tokenizer_documents()[0])

@@ -29,11 +29,13 @@ pytestmark = [
 ]
 
 
+@pytest.mark.promise("untrusted")
 @pytest.mark.parametrize("name", TARGETS)
 def test_readers_stay_within_their_limits(name: str) -> None:
     assert run_inputs(TARGETS[name], "11", range(6))[0] == []
 
 
+@pytest.mark.promise("untrusted")
 @pytest.mark.stress
 @pytest.mark.parametrize("name", TARGETS)
 def test_campaign(name: str, request: pytest.FixtureRequest) -> None:

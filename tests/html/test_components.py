@@ -13,6 +13,7 @@ from tokenmill.html.page import page
 from tokenmill.html.token_boxes import boxes, parts
 
 
+@pytest.mark.promise("untrusted")
 def test_hostile_text_stays_text() -> None:
     assert escaped('<b>"\u202e\x00&') == r"&lt;b&gt;&quot;\u202e\x00&amp;"
     assert "<script" not in entry_html(5, b"<script>alert(1)</script>")

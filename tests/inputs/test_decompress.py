@@ -132,6 +132,7 @@ def test_zstd_frames_of_every_kind(tmp_path: Path) -> None:
         read(path, "zst")
 
 
+@pytest.mark.promise("limits")
 def test_a_window_beyond_the_limit_names_the_flag(tmp_path: Path) -> None:
     path = tmp_path / "file"
     data = random.Random(4).randbytes(3 << 20)

@@ -97,6 +97,7 @@ def cuts_of(draw: st.DataObject, size: int) -> list[int]:
     return [0, *sorted({*inner, *(range(step, size, step) if step else ())}), size] if size else [0, 0]
 
 
+@pytest.mark.promise("input-formats")
 @given(
     case=texts(),
     compression=st.sampled_from(COMPRESSIONS),
@@ -123,6 +124,7 @@ def test_text(
     assert intake.records == len(good) + len(bad)
 
 
+@pytest.mark.promise("input-formats")
 @given(
     content=lines(),
     compression=st.sampled_from(COMPRESSIONS),
@@ -174,6 +176,7 @@ def _write(factory: pytest.TempPathFactory, form: str, compression: str, content
     return source_of(path)
 
 
+@pytest.mark.promise("memory")
 def test_memory_is_that_of_two_blocks_whatever_the_document(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes(b"short|" + b"long " * 100_000 + b"|short")
@@ -222,6 +225,7 @@ def test_a_file_that_shrank_while_it_was_read_is_an_error(name: str, tmp_path: P
             read_parts(source, part, KeptIntake(IntakeRules(on_error="skip")))
 
 
+@pytest.mark.promise("bad-records")
 def test_the_line_of_a_bad_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"text": "a"}\n' * 100 + b"bad\n")

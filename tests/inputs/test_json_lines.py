@@ -118,6 +118,7 @@ def test_surrogates_are_replaced(tmp_path: Path) -> None:
     assert (documents, intake.replaced) == (["a\U000103ffb\ufffd\ufffd"], 2)
 
 
+@pytest.mark.promise("limits")
 def test_a_line_that_is_too_long(tmp_path: Path) -> None:
     data = b'{"text":"a"}\n{"text":"ab"}\n' + b" " * 13
     documents, kept = lines_of(data, tmp_path, max_record_bytes=12)

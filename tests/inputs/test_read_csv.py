@@ -11,6 +11,7 @@ from readings import read
 from tokenmill.inputs.errors import BadInput, InvalidText
 
 
+@pytest.mark.promise("input-formats")
 @pytest.mark.parametrize("quoting", [csv.QUOTE_ALL, csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
 @pytest.mark.parametrize("ends", ["\r\n", "\n"])
 def test_rows_in_every_style(ends: str, quoting: int, tmp_path: Path) -> None:
@@ -27,6 +28,7 @@ def test_rows_in_every_style(ends: str, quoting: int, tmp_path: Path) -> None:
             assert (intake.records, intake.skipped, intake.blank) == (len(texts), {}, 0)
 
 
+@pytest.mark.promise("bad-records")
 def test_bad_rows_are_reported_by_row(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(b'\n\r\nid,text\n1,good\n2,bad,row\n\n3\n4,"x"y\n5,"ok"\n6,\xffz\n7,end')

@@ -49,6 +49,7 @@ def paths(folder: str, *inputs: str, validation: tuple[str, ...] = ()) -> list[s
     return [source.path.removeprefix(f"{folder}/") for source in find_sources(*given)]
 
 
+@pytest.mark.promise("input-formats")
 @pytest.mark.parametrize(
     ("argument", "names"),
     [

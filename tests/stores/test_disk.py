@@ -30,6 +30,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
+@pytest.mark.promise("power-failure")
 def test_all_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "folder").mkdir()
     sync_folders(tmp_path)

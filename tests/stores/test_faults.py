@@ -48,6 +48,7 @@ def accesses(store: Store) -> list[Any]:
     ]
 
 
+@pytest.mark.promise("stores")
 @pytest.mark.parametrize("kind", [*HARMLESS, "lost"])
 def test_a_read_overcomes_faults(moto: str, kind: str) -> None:
     with faulty(moto, Faults(plan={0: kind, 1: kind, 3: kind})) as (store, proxy, _):
@@ -57,6 +58,7 @@ def test_a_read_overcomes_faults(moto: str, kind: str) -> None:
         assert proxy.struck[kind] >= 2
 
 
+@pytest.mark.promise("stores")
 @pytest.mark.parametrize("kind", ["refuse", "reset", "503", "500", "429", "lost"])
 @pytest.mark.parametrize("if_absent", [False, True])
 def test_a_put_overcomes_faults(moto: str, kind: str, if_absent: bool) -> None:

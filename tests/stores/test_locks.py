@@ -146,6 +146,7 @@ class Locking(RuleBasedStateMachine):
             (self._root / "lock").unlink(missing_ok=True)
 
 
+@pytest.mark.promise("one-run")
 def test_one_run_works_at_a_time() -> None:
     run_model(Locking, 100, 25)
 
@@ -236,6 +237,7 @@ def test_a_lease_excludes_others_until_it_is_released(store: Store) -> None:
         store.head(lease.NAME)
 
 
+@pytest.mark.promise("lease")
 @pytest.mark.parametrize("age", [lease.TAKEN_OVER_SECONDS + 1, -3600.0])
 def test_a_lease_that_is_not_renewed_is_taken_over(
     store: Store, monkeypatch: pytest.MonkeyPatch, age: float

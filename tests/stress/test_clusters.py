@@ -62,6 +62,7 @@ def kill_one(partial: Path, workers: Pids, ended: threading.Event, killed: list[
             return
 
 
+@pytest.mark.promise("clusters")
 @pytest.mark.parametrize("workers", [2, 4])
 @pytest.mark.parametrize(("cluster", "threads"), [(dask, 1), (dask, 2), (ray, 1)])
 def test_the_same_bytes(cluster: Any, workers: int, threads: int, tmp_path: Path) -> None:

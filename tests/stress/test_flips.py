@@ -57,6 +57,8 @@ def is_found(root: Path) -> bool:
         return True
 
 
+@pytest.mark.promise("damage")
+@pytest.mark.promise("checksums")
 @pytest.mark.stress
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_flips(layout: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:

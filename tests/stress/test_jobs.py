@@ -48,6 +48,9 @@ def draw_points(seed: str, count: int, bench: Benches) -> list[tuple[str, Fault,
     return found
 
 
+@pytest.mark.promise("complete")
+@pytest.mark.promise("resume")
+@pytest.mark.promise("power-failure")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_disturbed_conversion_is_completed(name: str, bench: Benches) -> None:
     possible, rng = bench("convert").points(FAULTS[name]), random.Random(name)
@@ -55,11 +58,14 @@ def test_a_disturbed_conversion_is_completed(name: str, bench: Benches) -> None:
     assert bench("convert").problem([(FAULTS[name], rng.randint(1, possible))], rng) is None
 
 
+@pytest.mark.promise("complete")
+@pytest.mark.promise("overwrite")
 def test_disturbed_jobs_are_completed(bench: Benches) -> None:
     for job, fault, at in draw_points("commit", 8, bench):
         assert bench(job).problem([(fault, at)], random.Random(at)) is None, job
 
 
+@pytest.mark.promise("resume")
 def test_two_faults_in_a_row(bench: Benches) -> None:
     own, rng = bench("convert"), random.Random("two faults")
     for _ in range(2):
@@ -68,6 +74,7 @@ def test_two_faults_in_a_row(bench: Benches) -> None:
         assert own.problem(strikes, rng) is None
 
 
+@pytest.mark.promise("power-failure")
 @pytest.mark.parametrize("forgotten", [".json", "."])
 def test_a_missing_sync_is_found(forgotten: str, bench: Benches) -> None:
     """Without the syncs of files or folders with this ending, the output may be lost after exit code 0."""
@@ -75,6 +82,9 @@ def test_a_missing_sync_is_found(forgotten: str, bench: Benches) -> None:
     assert "exit code 0, but" in (own.problem([(fault, own.points(fault))], random.Random(0)) or "")
 
 
+@pytest.mark.promise("complete")
+@pytest.mark.promise("resume")
+@pytest.mark.promise("power-failure")
 @pytest.mark.stress
 def test_campaign(request: pytest.FixtureRequest, bench: Benches) -> None:
     seed = request.config.getoption("--seed")

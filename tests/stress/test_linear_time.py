@@ -82,6 +82,7 @@ def seconds(tokenizer: bpe.Tokenizer, text: str, rounds: int = 3) -> float:
     return min(times)
 
 
+@pytest.mark.promise("linear-time")
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_linear(kind: str, name: str) -> None:

@@ -23,6 +23,7 @@ import flat_tokens
 from bpe import Tokenizer
 
 pytestmark = [
+    pytest.mark.promise("memory"),
     pytest.mark.stress,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux"),
 ]

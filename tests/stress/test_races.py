@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 # Runs of seed 500. Corpus 3 has small files that are done before a large one: their shards shared files once, and four
 # of these runs gave wrong data. Corpus 1 has files of all kinds; threads shared the memory that they read into.
+@pytest.mark.promise("deterministic")
 @pytest.mark.parametrize(
     ("executors", "numbers"),
     [(["own"], [25, 26, 28, 30]), (["threads", "threads", "threads", "spawn-pool"], [8, 9, 10, 11, 12])],
@@ -45,6 +46,7 @@ def moto() -> Iterator[str]:
 
 
 # Runs of seed 501: requests wait, arrive twice or late, and a stopped driver continues after another took over.
+@pytest.mark.promise("stores")
 def test_the_order_of_requests_does_not_change_the_bytes(moto: str, tmp_path: Path) -> None:
     races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0)
     for result in races.group(804 // RUNS_OF_A_CORPUS, [804]):
@@ -57,6 +59,7 @@ def test_drivers_that_do_not_check_their_claim_are_found(moto: str, tmp_path: Pa
     assert any(result.problem for result in races.group(804 // RUNS_OF_A_CORPUS, [804]))
 
 
+@pytest.mark.promise("deterministic")
 @pytest.mark.stress
 def test_campaign(request: pytest.FixtureRequest, moto: str, tmp_path: Path) -> None:
     """Half of the corpora are converted to a store. With `distributed` installed, dask is one of the executors."""

@@ -30,6 +30,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreSweep]:
         sweep.close()
 
 
+@pytest.mark.promise("stores")
 @pytest.mark.parametrize("name", TRIED)
 def test_a_disturbed_conversion_is_completed(name: str, sweep: StoreSweep) -> None:
     rng = random.Random(f"points {name}")
@@ -38,6 +39,7 @@ def test_a_disturbed_conversion_is_completed(name: str, sweep: StoreSweep) -> No
     assert sweep.missed == 0
 
 
+@pytest.mark.promise("lease")
 def test_a_driver_that_was_stopped_after_it_read_the_journal_harms_nothing(sweep: StoreSweep) -> None:
     own = [
         at
@@ -47,6 +49,7 @@ def test_a_driver_that_was_stopped_after_it_read_the_journal_harms_nothing(sweep
     assert sweep.point("driver stopped, another takes over", own[0], 1) is None
 
 
+@pytest.mark.promise("stores")
 @pytest.mark.stress
 def test_campaign(request: pytest.FixtureRequest, sweep: StoreSweep) -> None:
     seed, count = request.config.getoption("--seed"), request.config.getoption("--points")

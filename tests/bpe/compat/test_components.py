@@ -65,6 +65,7 @@ def made(package: Any, module: str, name: str, arguments: dict[str, Any]) -> Any
     return getattr(getattr(package, module), name)(**values)
 
 
+@pytest.mark.promise("compat-huggingface")
 @pytest.mark.parametrize(("module", "name", "arguments"), MADE, ids=lambda value: str(value)[:40])
 def test_components(module: str, name: str, arguments: dict[str, Any]) -> None:
     ours, theirs = (made(package, module, name, arguments) for package in (huggingface, tokenizers))
@@ -228,6 +229,7 @@ QUESTIONS: list[Question] = [
 ]
 
 
+@pytest.mark.promise("compat-huggingface")
 @pytest.mark.parametrize("question", QUESTIONS, ids=range(len(QUESTIONS)))
 def test_errors_have_the_class_of_those_of_tokenizers(question: Question) -> None:
     theirs = answer(lambda tokenizer: question(tokenizers, tokenizer), THEIRS)

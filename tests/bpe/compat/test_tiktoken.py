@@ -47,6 +47,7 @@ def pair() -> tuple[ours.Encoding, theirs.Encoding]:
     return made[0], made[1]
 
 
+@pytest.mark.promise("compat-tiktoken")
 @pytest.mark.parametrize("start", range(0, 60, 20))
 def test_drawn_encodings(start: int) -> None:
     outcomes = [difference(seed) for seed in range(start, start + 20)]
@@ -128,6 +129,7 @@ def test_encodings_of_models() -> None:
         assert ours.encoding_name_for_model(name) == theirs.encoding_name_for_model(name), name
 
 
+@pytest.mark.promise("compat-tiktoken")
 @pytest.mark.parametrize("method", ["decode", "decode_bytes", "decode_tokens_bytes", "decode_with_offsets"])
 @pytest.mark.parametrize("ids", [[-1], [1 << 40], [1 << 20], ["a"], [None], [1.0], "abc", 5, None], ids=str)
 def test_errors_of_unknown_ids_have_the_class_of_those_of_tiktoken(method: str, ids: Any) -> None:
@@ -138,6 +140,7 @@ def test_errors_of_unknown_ids_have_the_class_of_those_of_tiktoken(method: str, 
         getattr(ours, method)(ids)
 
 
+@pytest.mark.promise("compat-tiktoken")
 @pytest.mark.parametrize(
     "question",
     [

@@ -55,6 +55,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.promise("compat-huggingface")
 @pytest.mark.parametrize(
     "special_tokens", [["<unk>"], ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]], ids=len
 )

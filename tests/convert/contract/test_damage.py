@@ -80,6 +80,7 @@ def resume(options: dict[str, Any]) -> None:
         assert len(codes) < 3, codes
 
 
+@pytest.mark.promise("resume-checks")
 @given(OPTIONS, st.integers(1, 20), limits(), st.data())
 @examples(0.5)
 def test_damage_between_two_runs(
@@ -97,6 +98,7 @@ def test_damage_between_two_runs(
         assert not Path("out.partial").exists()
 
 
+@pytest.mark.promise("resume-checks")
 @given(OPTIONS, st.integers(1, 30), limits(), st.data())
 @examples(0.5)
 def test_damage_during_a_run(
@@ -128,6 +130,7 @@ def test_a_manifest_that_is_damaged_before_it_is_published() -> None:
     assert exit_code(Inline(flip), inputs=["in.txt"], text_chunk_bytes=200) in (DATA_LOST, MACHINE)
 
 
+@pytest.mark.promise("resume-checks")
 @pytest.mark.stress
 @given(st.integers(1, 60), st.data())
 @examples(0.15)
@@ -152,6 +155,7 @@ def test_damage_after_a_command_was_killed(count: int, data: st.DataObject) -> N
         assert tree("out") == tree("clean")
 
 
+@pytest.mark.promise("power-failure")
 @pytest.mark.usefixtures("folder")
 def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A power failure leaves files that have their size but not their bytes."""

@@ -69,6 +69,7 @@ def corpus() -> Iterator[tuple[list[str], dict[int, dict[str, bytes]]]]:
         yield inputs, {zarr_format: tree(f"{zarr_format}") for zarr_format in (2, 3)}
 
 
+@pytest.mark.promise("deterministic")
 @pytest.mark.parametrize(
     ("engine", "workers"),
     [
@@ -92,6 +93,7 @@ def test_text_chunks(text_chunk_bytes: int | None, corpus: Any, tmp_path: Path) 
     assert tree(tmp_path / "out") == expected[2]
 
 
+@pytest.mark.promise("deterministic")
 def test_the_command_and_other_environments(
     corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def files() -> Iterator[None]:
         yield
 
 
+@pytest.mark.promise("errors")
 @pytest.mark.parametrize("name", MISTAKES)
 @pytest.mark.usefixtures("files")
 def test_a_mistake_is_one_line(name: str) -> None:
@@ -140,6 +141,7 @@ def test_a_dataset_that_exists_is_kept(folder: Path) -> None:
     assert tree(folder) == before
 
 
+@pytest.mark.promise("errors")
 @pytest.mark.usefixtures("folder")
 def test_a_traceback_only_with_debug() -> None:
     code, _, err = run_here("missing.txt", debug=True)

@@ -66,6 +66,8 @@ def check(expected: Expected, summary: Summary, has_mask: bool = False) -> None:
     assert not Path("out.partial").exists()
 
 
+@pytest.mark.promise("input-formats")
+@pytest.mark.promise("no-loss")
 @pytest.mark.parametrize("faults", [False, True], ids=["good", "bad records and files"])
 @given(st.data(), ENGINES, st.integers(1, 3), limits())
 @examples(2)
@@ -95,6 +97,7 @@ def test_any_corpus(
         }
 
 
+@pytest.mark.promise("masks")
 @pytest.mark.parametrize("kind", ["prompts", "chats"])
 @given(st.data(), st.sampled_from(RECORD_FORMS), ENGINES, limits())
 @examples(0.75)
@@ -120,6 +123,23 @@ def test_loss_masks(kind: str, data: st.DataObject, form: str, engine: str, size
             options["chat_template"] = "chat.jinja"
         summary = convert_by(engine, inputs=corpus.inputs, **options, **content)
         check(Naive(tokenizer(), Rules(**content)).convert(corpus.inputs), summary, has_mask=True)
+
+
+@pytest.mark.promise("copies")
+@pytest.mark.parametrize("more", [{"validation_fraction": 0.4}, {"validation_docs": 20}], ids=str)
+@pytest.mark.usefixtures("folder")
+def test_copies_of_a_document_are_in_one_split(more: dict[str, Any]) -> None:
+    texts = [text for text in sample_documents(60) if text]
+    Path("a.txt").write_text(END.join(texts + texts[::3]))
+    Path("b.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[::-2]))
+    convert(Inline(), inputs=["a.txt", "b.jsonl"], special_in_text="text", **more)
+    dataset = flat_tokens.open("out")
+    train, validation = (
+        {tuple(ids.tolist()) for ids in split} for split in (dataset.train, dataset.validation)
+    )
+    assert min(len(train), len(validation)) > 5
+    assert not train & validation
+    assert len(train | validation) == len(set(texts))
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
@@ -151,6 +171,7 @@ def test_text_chunks_of_a_few_bytes(
         check(expected, summary)
 
 
+@pytest.mark.promise("no-loss")
 @pytest.mark.parametrize("form", ["txt", "jsonl", "parquet", "txt.gz", "jsonl.zst"])
 @pytest.mark.usefixtures("folder")
 def test_documents_of_many_megabytes(form: str) -> None:
@@ -180,6 +201,8 @@ CUT_KINDS = [f"{form}.{rest}" for form in ("txt", "jsonl", "csv", "tar") for res
 ]
 
 
+@pytest.mark.promise("input-formats")
+@pytest.mark.promise("no-loss")
 @given(st.sampled_from(CUT_KINDS), st.floats(0, 1), st.integers(0, 1000), st.integers(20, 500))
 @examples(1)
 def test_a_truncated_file_keeps_the_documents_before_the_cut(

@@ -40,6 +40,7 @@ from strategies import Conversion, conversions, examples, text_chunk_bytes
 # -- stopped between two tasks, in this process
 
 
+@pytest.mark.promise("resume")
 @given(conversions(faults=True), st.lists(st.integers(0, 50), min_size=1, max_size=3), limits(), st.data())
 @examples(0.5)
 def test_stopped_at_any_tasks(
@@ -113,6 +114,8 @@ CHANGES: dict[str, tuple[dict[str, Any] | Callable[[], None], str]] = {
 }
 
 
+@pytest.mark.promise("no-mixture")
+@pytest.mark.promise("restart")
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_run_is_refused_unless_it_starts_over(name: str, stopped: dict[str, Any]) -> None:
     (change, text), kept = CHANGES[name], tree("out.partial")
@@ -159,6 +162,7 @@ def test_options_that_keep_the_tokens_may_change(change: dict[str, Any], stopped
     assert tree("out") == tree("clean")
 
 
+@pytest.mark.promise("foreign-files")
 @pytest.mark.parametrize("place", ["out.partial/mine", "out.partial/shards.txt", "out.partial/jobs.txt"])
 def test_a_foreign_file_in_the_partial_folder_stays(place: str, stopped: dict[str, Any]) -> None:
     Path(place).write_text("mine")
@@ -170,6 +174,7 @@ def test_a_foreign_file_in_the_partial_folder_stays(place: str, stopped: dict[st
     assert not Path("out.partial").exists()
 
 
+@pytest.mark.promise("foreign-files")
 @pytest.mark.parametrize("place", ["notes.txt", "train/notes.txt", "train/encoded_tokens/notes"])
 def test_a_foreign_file_in_a_finished_dataset_stays(place: str, folder: Path) -> None:
     Path("in.txt").write_bytes(sample_text(9))
@@ -181,6 +186,7 @@ def test_a_foreign_file_in_a_finished_dataset_stays(place: str, folder: Path) ->
         assert tree("out") == before
 
 
+@pytest.mark.promise("overwrite")
 def test_overwrite_replaces_a_dataset_once_the_new_one_is_verified(folder: Path) -> None:
     (folder / "in.txt").write_bytes(sample_text(60))
     options: dict[str, Any] = {"inputs": ["in.txt"], "text_chunk_bytes": 300}
@@ -299,6 +305,7 @@ def kills() -> st.SearchStrategy[Kill]:
     return st.builds(Kill, st.sampled_from(["SIGKILL", "SIGKILL", "SIGTERM"]), victims, moments)
 
 
+@pytest.mark.promise("resume")
 @pytest.mark.stress
 @given(st.tuples(kills(), kills()))
 @examples(0.2)
@@ -325,6 +332,7 @@ def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple
     assert {name: data for name, data in tree(".").items() if not name.startswith("out")} == before
 
 
+@pytest.mark.promise("exit-codes")
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_an_orderly_stop_leaves_no_worker(name: str, code: int, undisturbed: Undisturbed) -> None:
     undisturbed.begin()
@@ -340,6 +348,7 @@ def test_an_orderly_stop_leaves_no_worker(name: str, code: int, undisturbed: Und
     assert tree("out") == undisturbed.dataset
 
 
+@pytest.mark.promise("one-run")
 def test_a_second_run_on_the_same_output_is_refused(undisturbed: Undisturbed) -> None:
     undisturbed.begin()
     first = start(undisturbed.arguments)

@@ -33,6 +33,7 @@ def masks_of(drawn: list[Drawn]) -> list[bool] | None:
     return [bit for each in drawn for bit in each.trained or [True] * sum(map(len, each.sequences))]
 
 
+@pytest.mark.promise("concat")
 @given(drawn=st.lists(datasets(most=12), min_size=1, max_size=3), data=st.data())
 def test_views_equal_a_copy(folder: Path, drawn: list[Drawn], data: st.DataObject) -> None:
     whole = flat_tokens.open([each.write_in(folder) for each in drawn])
@@ -88,6 +89,7 @@ def test_wrong_calls(folder: Path) -> None:
         flat_tokens.open([dataset.path, other]).train.source_of(5)
 
 
+@pytest.mark.promise("concat")
 def test_datasets_of_other_tokenizers_are_refused(tmp_path: Path) -> None:
     """Their IDs mean other tokens."""
     paths = [tmp_path / name for name in "ab"]
@@ -101,6 +103,7 @@ def test_datasets_of_other_tokenizers_are_refused(tmp_path: Path) -> None:
     assert flat_tokens.open([paths[0], paths[0]]).train.seq_count == 2
 
 
+@pytest.mark.promise("concat")
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_an_epoch_decodes_each_zarr_chunk_once(

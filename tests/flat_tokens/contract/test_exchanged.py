@@ -38,6 +38,7 @@ def run(*words: object) -> int:
     return main([str(word) for word in words])
 
 
+@pytest.mark.promise("exchange")
 @given(datasets(), st.sampled_from([*SUFFIXES, "jsonl"]))
 def test_documents_are_the_same_there_and_back(drawn: Drawn, name: str) -> None:
     end = 65_000
@@ -112,6 +113,7 @@ def make(folder: Path, case: str, rows: Sequences, dtype: str) -> None:
     FOREIGN[case](folder / ("a.ds" if case == "datatrove" else "a"), rows, dtype)
 
 
+@pytest.mark.promise("exchange")
 @given(st.data(), st.sampled_from(list(FOREIGN)))
 def test_documented_layouts_are_read(data: Any, case: str) -> None:
     dtype = data.draw(st.sampled_from(TYPES[case.split()[0]]))

@@ -195,6 +195,8 @@ def read(adapter: str, loader: Any, first: int, stop: int, pair: tuple[str, str]
             yield Fields(fields).make(batch, np.int32)
 
 
+@pytest.mark.promise("masks")
+@pytest.mark.promise("batches")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize("seed", range(15))
@@ -213,6 +215,7 @@ def test_any_batch_has_its_rows(tmp_path: Path, seed: int, adapter: str) -> None
             check(found, case.expected(loader, step, pair))
 
 
+@pytest.mark.promise("batches")
 @pytest.mark.parametrize("seed", range(25))
 def test_steps_in_any_order(tmp_path: Path, seed: int) -> None:
     from flat_tokens.fields import Fields
@@ -232,6 +235,7 @@ def test_steps_in_any_order(tmp_path: Path, seed: int) -> None:
             check(Fields((*pair, *COMMON)).make(batch, np.int64), case.expected(loader, step, pair))
 
 
+@pytest.mark.promise("batches")
 @pytest.mark.parametrize("seed", range(15))
 def test_a_run_resumes_on_other_ranks(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
@@ -245,6 +249,7 @@ def test_a_run_resumes_on_other_ranks(tmp_path: Path, seed: int) -> None:
     assert np.array_equal(together[: case.batch_size], whole.batch(step).targets)
 
 
+@pytest.mark.promise("epochs")
 @pytest.mark.parametrize("seed", range(10))
 def test_each_pass_is_the_next_epoch(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

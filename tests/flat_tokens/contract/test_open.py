@@ -50,6 +50,7 @@ def test_reading_equals_numpy(folder: Path, drawn: Drawn) -> None:
     assert dataset.sources(1) == dataset.sources()[:1]
 
 
+@pytest.mark.promise("format")
 @zarr_warns
 @given(drawn=datasets().filter(lambda drawn: not drawn.is_on_store))
 def test_zarr_reads_a_split_completely(folder: Path, drawn: Drawn) -> None:
@@ -99,6 +100,7 @@ def write_with_zarr(path: Path, **options: Any) -> None:
             group.create_array(name, data=data, chunks=(3,), config={"write_empty_chunks": True}, **own)
 
 
+@pytest.mark.promise("format")
 @zarr_warns
 @pytest.mark.parametrize("kind", BY_OTHERS)
 def test_datasets_of_others_open(tmp_path: Path, kind: str) -> None:
@@ -160,6 +162,7 @@ def test_a_damaged_file_is_one_error(folder: Path, drawn: Drawn, data: st.DataOb
     shutil.rmtree(root)
 
 
+@pytest.mark.promise("checksums")
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_a_flipped_bit_is_found_where_the_layout_has_checksums(

@@ -140,6 +140,7 @@ def test_the_example_of_the_page(array: Any) -> None:
         pack["mask"]
 
 
+@pytest.mark.promise("packs")
 @pytest.mark.parametrize("max_packs", [None, 1, 7])
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "split"])
 @pytest.mark.parametrize("max_seq_len", [9, 10, 33, 1000])
@@ -165,6 +166,7 @@ def test_packs_equal_the_naive_packer(
     assert report.seqs_split == cut * split
 
 
+@pytest.mark.promise("packs")
 @pytest.mark.parametrize("limit", [7, 64, 300])
 @pytest.mark.parametrize("count", [1, 2, 900])
 @pytest.mark.parametrize("kind", KINDS)
@@ -241,6 +243,7 @@ def test_golden_packs(
     )
 
 
+@pytest.mark.promise("packs")
 @pytest.mark.parametrize("max_packs", [1, 10, 77, 10**6])
 def test_best_fit_of_cut_sequences(array: Any, max_packs: int) -> None:
     rng = random.Random(9)

@@ -36,6 +36,7 @@ def source_of(adapter: str, array: Any, length: int, **options: Any) -> Any:
     return RowDataset(array, length, **options)
 
 
+@pytest.mark.promise("batches")
 @pytest.mark.parametrize("adapter", ["grain", "torch"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("seed", range(4))

@@ -54,6 +54,7 @@ def changed(rng: random.Random, data: bytes) -> bytes:
     return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
 
 
+@pytest.mark.promise("damage")
 @given(datasets(), st.randoms(use_true_random=False))
 @examples(0.5)
 def test_any_damage_to_any_file_is_found(drawn: Drawn, rng: random.Random) -> None:
@@ -80,6 +81,7 @@ def test_any_damage_to_any_file_is_found(drawn: Drawn, rng: random.Random) -> No
         assert found(root) == []
 
 
+@pytest.mark.promise("damage")
 @given(datasets(formats=(3,)), st.randoms(use_true_random=False))
 @examples(0.5)
 def test_a_store_reports_the_same_as_a_folder(drawn: Drawn, rng: random.Random) -> None:
@@ -113,6 +115,7 @@ def write_arrays(root: Path, layout: ArrayLayout, arrays: dict[str, Any]) -> Pat
     return root
 
 
+@pytest.mark.promise("format")
 @given(sequences(largest=300).filter(any), layouts(), st.randoms(use_true_random=False))
 def test_the_rules_of_the_format(rows: list[list[int]], layout: ArrayLayout, rng: random.Random) -> None:
     """One wrong number. Files and manifest agree, so only the rules of the format can find it."""

@@ -37,6 +37,7 @@ from tests.flat_tokens.contract.drawn_datasets import (
 from tokenmill.stores import AlreadyThere, open_store
 
 
+@pytest.mark.promise("format")
 @given(datasets())
 def test_zarr_reads_the_arrays_of_the_format(drawn: Drawn) -> None:
     with TemporaryDirectory() as folder:
@@ -154,6 +155,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, place: str, fault: str) 
     assert place == "folder" or list(root.list()) == []
 
 
+@pytest.mark.promise("overwrite")
 def test_a_dataset_is_replaced_only_on_request(tmp_path: Path) -> None:
     root = tmp_path / "d"
     for overwrite, ids in ((False, [1]), (True, [2])):
@@ -197,6 +199,7 @@ def test_a_layout_that_stores_do_not_have() -> None:
         flat_tokens.Writer(new_store(), layout=flat_tokens.ArrayLayout.create(2))
 
 
+@pytest.mark.promise("one-run")
 def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
     for root in (tmp_path / "d", new_store()):
         with flat_tokens.Writer(root) as writer:
@@ -235,6 +238,7 @@ def test_masks_need_has_mask(tmp_path: Path) -> None:
         writer.add("train", [1], [True])
 
 
+@pytest.mark.promise("memory")
 def test_memory_is_bounded_by_the_layout(tmp_path: Path) -> None:
     """16 million tokens in units of 64 Ki, so the peak is far below their 64 MB."""
     import tracemalloc
