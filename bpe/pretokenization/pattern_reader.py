@@ -66,6 +66,7 @@ class PatternReader(ABC):
     blanks: ClassVar[str]  # ignored under (?x)
     unsupported_groups: ClassVar[dict[str, str]]  # opening after the bracket -> description
     named_groups: ClassVar[tuple[str, ...]]  # openings of named groups
+    operations: ClassVar[tuple[str, ...]]  # on sets, in classes
     skips_in_openings: ClassVar[bool] = False  # whether (?x) also holds between the bracket and "?"
 
     def __init__(self, expression: str) -> None:
@@ -73,6 +74,7 @@ class PatternReader(ABC):
         self.offset = 0
         self.flags: frozenset[str] = frozenset()
         self.looks_behind = 0  # open lookbehinds
+        self.sets: list[str] = []  # how the expression writes sets
         self._groups = 0
         self._atoms = 0
 
@@ -93,6 +95,22 @@ class PatternReader(ABC):
     @abstractmethod
     def top_class(self) -> Node:
         """Parse a class outside other classes."""
+
+    @abstractmethod
+    def class_start(self, start: int) -> list[CodePoints]:
+        """Parse the first items of a class if they have a special meaning there."""
+
+    @abstractmethod
+    def posix(self) -> CodePoints | None:
+        """Parse a POSIX bracket, or return None and stay."""
+
+    @abstractmethod
+    def range_or_item(self, start: int) -> CodePoints:
+        """Parse a range or item of the class that opened at `start`."""
+
+    @abstractmethod
+    def common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
+        """Parse the rest of an escape that also exists in classes."""
 
     @abstractmethod
     def own_escape(self, letter: str, start: int) -> Part:
@@ -157,10 +175,11 @@ class PatternReader(ABC):
         character = self.peek()
         if character == "(":
             return self._group()
-        if character == "[":
-            return self.top_class()
-        if character == "\\":
-            return self._escape()
+        if character in ("[", "\\"):
+            part = self.top_class() if character == "[" else self._escape()
+            if isinstance(part, Characters):
+                self.sets.append(self.text[start : self.offset])
+            return part
         if self.at_repeat():
             raise self.wrong("nothing to repeat", start)
         self.offset += 1
@@ -215,6 +234,60 @@ class PatternReader(ABC):
             case "N":
                 return Characters(~NEWLINE)
         return self.own_escape(letter, start)
+
+    # Classes.
+
+    def class_parts(self) -> tuple[CodePoints, bool]:
+        """Parse a class and return (its points, whether it is negated)."""
+        start = self.offset
+        self.offset += 1
+        negated = self.take("^")
+        union = self.class_start(start)
+        joined: CodePoints | None = None
+        operation = ""
+        while True:
+            character = self.peek()
+            if not character:
+                raise self.wrong("unclosed class", start)
+            if character == "[":
+                union.append(self.nested_class(start) if (posix := self.posix()) is None else posix)
+            elif character == "]" or self.text.startswith(self.operations, self.offset):
+                listed = CodePoints.union(union)
+                joined = listed if joined is None else self._combined(joined, operation, listed)
+                operation, union = character, []
+                self.offset += 1 if character == "]" else 2
+                if character == "]":
+                    return joined, negated
+            else:
+                union.append(self.range_or_item(start))
+
+    def nested_class(self, start: int) -> CodePoints:
+        with self.nested(start):
+            points, negated = self.class_parts()
+        points = self.folded(points)
+        return ~points if negated else points
+
+    def folded(self, points: CodePoints) -> CodePoints:
+        """Add letter case to a part of a class, in the dialects that do so before a class is complete."""
+        return points
+
+    def _combined(self, left: CodePoints, operation: str, right: CodePoints) -> CodePoints:
+        left, right = self.folded(left), self.folded(right)
+        if operation == "&":
+            return left & right
+        return left - right if operation == "-" else (left | right) - (left & right)
+
+    def class_item(self, error_at: int) -> str | CodePoints:
+        """Read a character or escape of a class. error_at: offset that the error of a final backslash names."""
+        start = self.offset
+        self.offset += 1
+        if self.text[start] != "\\":
+            return self.text[start]
+        letter = self.peek()
+        if not letter:
+            raise self.wrong("backslash at the end of the pattern", error_at)
+        self.offset += 1
+        return self.common_escape(letter, start, in_class=True)
 
     def _joined(self, parts: list[Part]) -> Part:
         joined: list[Part] = []

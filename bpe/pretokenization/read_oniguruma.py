@@ -10,11 +10,12 @@ r"""The dialect of tokenizers' patterns: Oniguruma with its own syntax, on text 
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+import re
+from functools import cache
+from typing import Final
 
 from bpe.errors import shown
 from bpe.pretokenization.code_points import CodePoints
-from bpe.pretokenization.oniguruma_folding import first_folded, several_in
 from bpe.pretokenization.pattern_reader import (
     ANY,
     NEWLINE,
@@ -33,7 +34,7 @@ from bpe.pretokenization.syntax import (
     TextEnd,
     TextStart,
 )
-from bpe.pretokenization.unicode_tables import any_case, named, required
+from bpe.pretokenization.unicode_tables import any_case, case_classes, named, required, several_for_one
 
 _FLAGS: Final = frozenset("imx")
 _OTHER_FLAGS: Final = frozenset("WDSPyCIL")
@@ -54,18 +55,8 @@ _UNSUPPORTED_ESCAPES: Final = {
     "M": "\\M-x",
 }
 _OCTAL_DIGITS: Final = "01234567"
+_POSIX: Final = re.compile(r"\[:(\^?)([^\W\d_]+):]")
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"
-
-
-# The state of the class parser: at the start, after a possible range start, after a complete item, after a range dash.
-_State: TypeAlias = Literal["start", "value", "complete", "range"]
-
-
-class _Item(NamedTuple):
-    """An item of a class and its code points."""
-
-    kind: Literal["character", "set", "class", "range", "and", "close"]
-    points: CodePoints = CodePoints()
 
 
 def read(expression: str) -> Node:
@@ -81,6 +72,7 @@ class _OnigurumaReader(PatternReader):
     blanks = " \t\n\r\f"
     unsupported_groups = _UNSUPPORTED_GROUPS
     named_groups = ("?<", "?'")
+    operations = ("&&",)
 
     # Repeats.
 
@@ -122,7 +114,7 @@ class _OnigurumaReader(PatternReader):
         nodes: list[Node] = []
         rest = letters.text
         while rest:
-            length, node = first_folded(rest, bool(self.looks_behind))
+            length, node = _first_folded(rest, bool(self.looks_behind))
             nodes.append(node)
             rest = rest[length:]
         return _one_or_all(nodes)
@@ -196,11 +188,10 @@ class _OnigurumaReader(PatternReader):
             raise self.unsupported(_UNSUPPORTED_ESCAPES[letter], start)
         if letter in "123456789" and self.peek() not in tuple("0123456789"):  # else a byte such as \303
             raise self.backreference(start)
-        found = self._common_escape(letter, start, in_class=False)
+        found = self.common_escape(letter, start, in_class=False)
         return self._letters(found) if isinstance(found, str) else Characters(found)
 
-    def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
-        """Parse the rest of an escape after its letter."""
+    def common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
         if letter in "dswhDSWH":
             name = "\\" + letter.lower()
             points = required("oniguruma", f"[{name}]" if in_class else name)
@@ -287,119 +278,63 @@ class _OnigurumaReader(PatternReader):
     # Classes.
 
     def top_class(self) -> Node:
-        points, negated = self._class()
+        points, negated = self.class_parts()
         if "i" not in self.flags:
             return Characters(~points if negated else points)
         points = any_case(points)
         if negated:
             return Characters(~points)
-        several = several_in(points)
+        several = _several_in(points)
         return Choice((Characters(points), *several)) if several else Characters(points)
 
-    def _class(self) -> tuple[CodePoints, bool]:
-        """Parse a class and return (its points, whether it is negated), like prs_cc of regparse.c."""
-        start = self.offset
-        self.offset += 1
-        negated = self.take("^")
-        union: list[CodePoints] = []
-        joined: CodePoints | None = None
-        state: _State = "start"
-        last: CodePoints | None = None  # the possible range start, in state "value"
-        is_first = True
-        while True:
-            item = self._class_item(start, is_first, state)
-            is_first = False
-            if last is not None and state == "value" and item.kind != "range":
-                union.append(last)
-            match item.kind:
-                case "close" | "and":
-                    listed = CodePoints.union(union)
-                    joined = listed if joined is None else joined & listed
-                    if item.kind == "close":
-                        return joined, negated
-                    union, state, last = [], "start", None
-                case "range":
-                    if last is None:
-                        raise self.wrong("range must begin with a character", fix=_ESCAPE_DASH)
-                    state = "range"
-                case "class":
-                    union.append(item.points)
-                    state, last = "complete", None
-                case "set":
-                    if state == "range":
-                        raise self.wrong("range must end with a character", fix=_ESCAPE_DASH)
-                    union.append(item.points)
-                    state, last = "value", None
-                case "character" if state == "range" and last is not None:
-                    first, end = last.ranges[0][0], item.points.ranges[0][1]
-                    if first >= end:
-                        raise self.wrong("range must be ascending", start)
-                    union.append(CodePoints.of((first, end)))
-                    state, last = "complete", None
-                case "character":
-                    state, last = "value", item.points
+    def class_start(self, start: int) -> list[CodePoints]:
+        if self.peek() != "]":
+            return []
+        if not re.match(r"]([^]\\]|\\.)*]", self.text[self.offset :], re.DOTALL):
+            raise self.wrong("empty class", start)
+        return [self.range_or_item(start)]
 
-    def _class_item(self, start: int, is_first: bool, state: _State) -> _Item:
-        """Read the next item of the class that opened at `start`."""
-        character = self.peek()
-        if not character:
+    def range_or_item(self, start: int) -> CodePoints:
+        first = self.class_item(start)
+        if not self._at_range():
+            return CodePoints.of(first) if isinstance(first, str) else first
+        self.offset += 1
+        if not isinstance(first, str):
+            raise self.wrong("range must begin with a character", fix=_ESCAPE_DASH)
+        if not self.peek():
             raise self.wrong("unclosed class", start)
-        if character == "[" and self._is_posix():
-            return _Item("set", self._posix())
-        if character == "[":
-            with self.nested(start):
-                points, negated = self._class()
-            return _Item("class", ~points if negated else points)
-        self.offset += 1
-        if character == "]" and not (is_first and self._another_bracket()):
-            if is_first:
-                raise self.wrong("empty class", start)
-            return _Item("close")
-        if character == "&" and self.take("&"):
-            return _Item("and")
-        if character == "-" and state == "value":
-            if self.peek() != "]" and not self.text.startswith("&&", self.offset):
-                return _Item("range")
-        elif character == "\\":
-            offset = self.offset - 1
-            letter = self.peek()
-            if not letter:
-                raise self.wrong("backslash at the end of the pattern", start)
+        last: CodePoints | str | None
+        if self.peek() == "[":
+            last = self._posix_set()
+            if last is None:
+                return self.nested_class(start)  # the start of the range does not count
+        else:
+            last = self.class_item(start)
+        if not isinstance(last, str):
+            raise self.wrong("range must end with a character", fix=_ESCAPE_DASH)
+        if first > last:
+            raise self.wrong("range must be ascending", start)
+        return CodePoints.of((ord(first), ord(last) + 1))
+
+    def _at_range(self) -> bool:
+        return self.peek() == "-" and not self.text.startswith(("]", "&&"), self.offset + 1)
+
+    def posix(self) -> CodePoints | None:
+        points = self._posix_set()
+        if points is not None and self._at_range():
             self.offset += 1
-            found = self._common_escape(letter, offset, in_class=True)
-            return (
-                _Item("set", found)
-                if isinstance(found, CodePoints)
-                else _Item("character", CodePoints.of(found))
-            )
-        return _Item("character", CodePoints.of(character))
+            raise self.wrong("range must begin with a character", fix=_ESCAPE_DASH)
+        return points
 
-    def _another_bracket(self) -> bool:
-        """Return whether an unescaped `]` follows."""
-        offset = self.offset
-        while offset < len(self.text):
-            if self.text[offset] == "]":
-                return True
-            offset += 2 if self.text[offset] == "\\" else 1
-        return False
-
-    def _is_posix(self) -> bool:
-        if not self.text.startswith("[:", self.offset):
-            return False
-        stop = self.text.find(":", self.offset + 2)
-        name = self.text[self.offset + 2 : stop] if stop >= 0 else ""
-        return self.text.startswith(":]", stop) and bool(name) and name.removeprefix("^").isalpha()
-
-    def _posix(self) -> CodePoints:
-        start = self.offset
-        self.offset += 2
-        negated = self.take("^")
-        stop = self.text.index(":", self.offset)
-        points = named("oniguruma", f"[:{self.text[self.offset : stop]}:]")
+    def _posix_set(self) -> CodePoints | None:
+        found = _POSIX.match(self.text, self.offset)
+        if not found:
+            return None
+        points = named("oniguruma", f"[:{found[2]}:]")
         if points is None:
-            raise self.wrong("unknown POSIX bracket", start)
-        self.offset = stop + 2
-        return ~points if negated else points
+            raise self.wrong("unknown POSIX bracket")
+        self.offset = found.end()
+        return ~points if found[1] else points
 
 
 def is_anchor(part: Part) -> bool:
@@ -419,3 +354,57 @@ def _enclosed(node: Node) -> Node:
 
 def _one_or_all(nodes: list[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
+
+
+# Full case folding of literal text and classes under (?i), such as "ss" for "ß".
+
+
+def _first_folded(text: str, looks_behind: bool) -> tuple[int, Node]:
+    """Return (number of folded characters, node) for the start of a text, like get_case_fold_codes_by_str of unicode.c.
+
+    looks_behind: whether this is in a lookbehind, where each character is folded separately.
+    """
+    first = _folded(text[0])
+    if looks_behind:
+        return 1, Characters(first)
+    for length in (3, 2):
+        folded = "".join(map(_fold_key, text[:length]))
+        if len(folded) == length and folded in several_for_one():
+            return length, _several(folded)
+    for folded, ones in several_for_one().items():
+        if ord(text[0]) in ones:
+            return 1, _several(folded)
+    return 1, Characters(first)
+
+
+def _folded(character: str) -> CodePoints:
+    return any_case(CodePoints.of(character))
+
+
+def _fold_key(character: str) -> str:
+    """Return the form of a character in the table of several_for_one."""
+    alike = case_classes().get(ord(character), (ord(character),))
+    return next((chr(each) for each in alike if chr(each) in _fold_letters()), character)
+
+
+@cache
+def _fold_letters() -> frozenset[str]:
+    return frozenset(each for folded in several_for_one() for each in folded)
+
+
+def _several(folded: str) -> Node:
+    """Match the characters in any case, or a single character that equals them."""
+    ones = CodePoints.of(*((one, one + 1) for one in several_for_one()[folded]))
+    return Choice((Characters(ones), Sequence(tuple(Characters(_folded(each)) for each in folded))))
+
+
+def _several_in(points: CodePoints) -> list[Node]:
+    """Return nodes for the texts that equal one of the points, shorter ones first. Equal endings share a node."""
+    firsts: dict[str, list[CodePoints]] = {}
+    for folded, ones in sorted(several_for_one().items(), key=lambda item: len(item[0])):
+        if any(one in points for one in ones):
+            firsts.setdefault(folded[1:], []).append(_folded(folded[0]))
+    return [
+        Sequence((Characters(CodePoints.union(first)), *(Characters(_folded(each)) for each in rest)))
+        for rest, first in firsts.items()
+    ]

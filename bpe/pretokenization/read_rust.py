@@ -69,14 +69,15 @@ def read(expression: str) -> Node:
 
     Raise BadTokenizer for invalid syntax and UnsupportedPattern for syntax that a tree cannot represent.
     """
-    return _RustReader(expression).read()
+    return RustReader(expression).read()
 
 
-class _RustReader(PatternReader):
+class RustReader(PatternReader):
     dialect = "rust"
     blanks = " \t\n\r"
     unsupported_groups = _UNSUPPORTED_GROUPS
     named_groups = ("?P<", "?<", "?'")
+    operations = ("&&", "--", "~~")
     skips_in_openings = True
 
     def __init__(self, expression: str) -> None:
@@ -84,14 +85,12 @@ class _RustReader(PatternReader):
         self._joined_in_class = 0
 
     def literal_node(self, letters: LiteralText) -> Node:
-        nodes = tuple(
-            Characters(self._folded(CodePoints.of(each), letters.any_case)) for each in letters.text
-        )
+        points = [CodePoints.of(each) for each in letters.text]
+        nodes = tuple(Characters(any_case(each) if letters.any_case else each) for each in points)
         return nodes[0] if len(nodes) == 1 else Sequence(nodes)
 
-    def _folded(self, points: CodePoints, is_any_case: bool | None = None) -> CodePoints:
-        wanted = "i" in self.flags if is_any_case is None else is_any_case
-        return any_case(points) if wanted else points
+    def folded(self, points: CodePoints) -> CodePoints:
+        return any_case(points) if "i" in self.flags else points
 
     def repeated(self, part: Part) -> Part:
         self.skip_ignored()
@@ -124,7 +123,9 @@ class _RustReader(PatternReader):
 
     def top_class(self) -> Node:
         self._joined_in_class = 0
-        return Characters(self._class())
+        points, negated = self.class_parts()
+        points = self.folded(points)
+        return Characters(~points if negated else points)
 
     def flag_group(self, start: int) -> Part:
         if self.take("P="):
@@ -174,10 +175,10 @@ class _RustReader(PatternReader):
                 raise self.unsupported("call of a group, \\g", start)
         if letter in _DIGITS:
             raise self.backreference(start)
-        found = self._common_escape(letter, start, in_class=False)
+        found = self.common_escape(letter, start, in_class=False)
         if isinstance(found, CodePoints):
             return Characters(found)
-        return found
+        return LiteralText(found, letter in "xuU" and "i" in self.flags)
 
     def _boundary(self, letter: str, start: int) -> Node:
         self.skip_ignored()
@@ -204,8 +205,7 @@ class _RustReader(PatternReader):
         word = Characters(required("rust", "\\w"))
         return Sequence((Look(word, behind=True), Look(word, negated=True)))
 
-    def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | LiteralText:
-        """Parse the rest of an escape after its letter."""
+    def common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
         if letter in "dswDSW":
             points = required("rust", "\\" + letter.lower())
             return points if letter.islower() else ~points
@@ -218,14 +218,14 @@ class _RustReader(PatternReader):
         if letter in _DIGITS:
             raise self.wrong(f"unknown escape in a class, \\{letter}", start)
         if letter == "b":
-            return LiteralText("\b", False)
+            return "\b"
         if control := self.escaped(letter):
-            return LiteralText(control, False)
+            return control
         if letter.isascii() and letter.isalpha() and not (in_class and letter in _LITERAL_IN_CLASS):
             raise self.wrong(f"unknown escape, \\{letter}", start)
-        return LiteralText(letter, False)
+        return letter
 
-    def _hexadecimal(self, digits: int, start: int) -> LiteralText:
+    def _hexadecimal(self, digits: int, start: int) -> str:
         self.skip_ignored()
         found = self.take_hex(digits, digits)
         if found is None and self.take("{"):
@@ -234,7 +234,7 @@ class _RustReader(PatternReader):
                 found = None
         if found is None:
             raise self.wrong("escape must be followed by hexadecimal digits", start)
-        return LiteralText(self.scalar(int(found, 16), start), "i" in self.flags)
+        return self.scalar(int(found, 16), start)
 
     def _property(self, negated: bool, start: int, in_class: bool) -> CodePoints:
         if self.take("{"):
@@ -254,75 +254,31 @@ class _RustReader(PatternReader):
             self._joined_in_class += 1
             if self._joined_in_class > 1:
                 raise self.unsupported("second property of this kind in a class", start)
-        folded = self._folded(points)
+        folded = self.folded(points)
         return ~folded if negated else folded
 
-    def _class(self) -> CodePoints:
-        """Parse a class, like the AST parser of regex-syntax."""
-        start = self.offset
-        self.offset += 1
-        negated = self.take("^")
-        union: list[CodePoints] = []
+    def class_start(self, start: int) -> list[CodePoints]:
+        first: list[CodePoints] = []
         while self.take("-"):
-            union.append(CodePoints.of("-"))
-        if not union and self.take("]"):
-            union.append(CodePoints.of("]"))
-        joined: CodePoints | None = None
-        operation = ""
-        while True:
-            character = self.peek()
-            if not character:
-                raise self.wrong("unclosed class", start)
-            if character == "[":
-                posix = self._posix()
-                if posix is None:
-                    with self.nested(start):
-                        posix = self._class()
-                union.append(posix)
-            elif character == "]" or self.text.startswith(("&&", "--", "~~"), self.offset):
-                joined = self._combined(joined, operation, CodePoints.union(union))
-                operation, union = character, []
-                self.offset += 1 if character == "]" else 2
-                if character == "]":
-                    points = self._folded(joined)
-                    return ~points if negated else points
-            else:
-                union.append(self._range_or_item(start))
+            first.append(CodePoints.of("-"))
+        if not first and self.take("]"):
+            first.append(CodePoints.of("]"))
+        return first
 
-    def _combined(self, left: CodePoints | None, operation: str, right: CodePoints) -> CodePoints:
-        if left is None:
-            return right
-        left, right = self._folded(left), self._folded(right)
-        if operation == "&":
-            return left & right
-        return left - right if operation == "-" else (left | right) - (left & right)
-
-    def _range_or_item(self, start: int) -> CodePoints:
+    def range_or_item(self, start: int) -> CodePoints:
         offset = self.offset
-        first = self._item()
+        first = self.class_item(offset)
         if self.peek() != "-" or self.peek(1) in ("]", "-", ""):
             return CodePoints.of(first) if isinstance(first, str) else first
         self.offset += 1
-        last = self._item()
+        last = self.class_item(self.offset)
         if not isinstance(first, str) or not isinstance(last, str):
             raise self.wrong("range must go from a character to a character", offset)
         if first > last:
             raise self.wrong("range must be ascending", offset)
         return CodePoints.of((ord(first), ord(last) + 1))
 
-    def _item(self) -> str | CodePoints:
-        start = self.offset
-        if not self.take("\\"):
-            self.offset += 1
-            return self.text[start]
-        letter = self.peek()
-        if not letter:
-            raise self.wrong("backslash at the end of the pattern", start)
-        self.offset += 1
-        found = self._common_escape(letter, start, in_class=True)
-        return found.text if isinstance(found, LiteralText) else found
-
-    def _posix(self) -> CodePoints | None:
+    def posix(self) -> CodePoints | None:
         """Parse a POSIX bracket, or return None and stay."""
         start = self.offset
         if self.take("[:"):
@@ -331,7 +287,7 @@ class _RustReader(PatternReader):
             points = _POSIX.get(self.text[self.offset : stop]) if stop >= 0 else None
             if points is not None:
                 self.offset = stop + 2
-                folded = self._folded(points)
+                folded = self.folded(points)
                 return ~folded if negated else folded
         self.offset = start
         return None
