@@ -51,15 +51,6 @@ def required(dialect: Dialect, name: str) -> CodePoints:
     return _points(_indices(dialect)[name])
 
 
-def name_of(dialect: Dialect, points: CodePoints) -> str | None:
-    """Return the shortest name of the set that `named` accepts, or None."""
-    index = _by_ranges().get(_coded(points))
-    if index is None:
-        return None
-    names = [name for column in _COLUMNS[dialect] for name in _tables()["sets"][index][column].split()]
-    return min((name for name in names if name[0] != "["), key=len, default=None)
-
-
 @cache
 def case_classes() -> dict[int, tuple[int, ...]]:
     """Map each cased character to all characters equal to it under (?i): 75 -> (75, 107, 8490), K, k and kelvin."""
@@ -150,25 +141,6 @@ def _decoded(text: str) -> CodePoints:
         stop = start + next(numbers) + 1
         ranges.append((start, stop))
     return CodePoints(tuple(ranges))
-
-
-@cache
-def _by_ranges() -> dict[str, int]:
-    return {row[_RANGES]: index for index, row in enumerate(_tables()["sets"])}
-
-
-def _coded(points: CodePoints) -> str:
-    """Encode the set as in the file."""
-    digits: list[str] = []
-    last = 0
-    for start, stop in points.ranges:
-        for number in (start - last, stop - start - 1):
-            while number >= 32:
-                digits.append(_DIGITS[32 + number % 32])
-                number //= 32
-            digits.append(_DIGITS[number])
-        last = stop
-    return "".join(digits)
 
 
 def _numbers(text: str) -> Iterator[int]:
