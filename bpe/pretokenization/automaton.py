@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from bpe.pretokenization.classes import Classes
+from bpe.pretokenization.code_points import Classes
 from bpe.pretokenization.transitions import NotBoundedError, Transitions, Walks, explored
 
 MAX_AGE: Final = 2  # characters; older pending starts are in registers

@@ -1,4 +1,4 @@
-"""Sets of Unicode scalar values, as sorted ranges."""
+"""Sets of Unicode scalar values, as sorted ranges, and the classes that sets distinguish."""
 
 from __future__ import annotations
 
@@ -92,3 +92,35 @@ def _without_surrogates(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int],
 
 def _stop(span: tuple[int, int]) -> int:
     return span[1]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A partition of the scalar values. Class n is `sets[n]` and contains the code point `examples[n]`."""
+
+    sets: tuple[CodePoints, ...]
+
+    @property
+    def examples(self) -> tuple[int, ...]:
+        return tuple(points.ranges[0][0] for points in self.sets)
+
+    def joined(self, members: Iterable[Iterable[int]]) -> Classes:
+        """Return the unions of these classes, in order."""
+        return Classes(tuple(CodePoints.union(self.sets[number] for number in each) for each in members))
+
+
+def told_apart_by(sets: Iterable[CodePoints]) -> Classes:
+    """Return the coarsest classes such that every set is a union of classes."""
+    distinct = list(dict.fromkeys(sets))
+    borders: dict[int, int] = {}  # code point -> mask of the sets that begin or end there
+    for number, points in enumerate([~CodePoints(), *distinct]):
+        for edge in (edge for span in points.ranges for edge in span):
+            borders[edge] = borders.get(edge, 0) ^ 1 << number
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    member_of = 0
+    edges = sorted(borders)
+    for start, stop in zip(edges, [*edges[1:], END], strict=True):
+        member_of ^= borders[start]
+        if member_of & 1 and start < stop:
+            ranges.setdefault(member_of, []).append((start, stop))
+    return Classes(tuple(CodePoints.of(*spans) for spans in ranges.values()))

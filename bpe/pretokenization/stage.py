@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 from bpe.errors import UnsupportedPattern
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import Behavior
-from bpe.pretokenization.left_context import LeftContext, LeftState
-from bpe.pretokenization.program import END, Program
+from bpe.pretokenization.program import END, LeftContext, LeftState, Program
 from bpe.pretokenization.syntax import Node
 
 SEARCHING: Final = -1  # not in a match

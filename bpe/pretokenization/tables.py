@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, Start
-from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.code_points import END
+from bpe.pretokenization.code_points import END, Classes
 from bpe.pretokenization.transitions import NotBoundedError
 
 ROW: Final = 256  # entries per class; state numbers are bytes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from bpe.pretokenization.classes import told_apart_by
+from bpe.pretokenization.code_points import told_apart_by
 from bpe.pretokenization.program import END
 from bpe.pretokenization.program import NotBoundedError as NotBoundedError
 from bpe.pretokenization.stage import SKIPPING, Boundary, Stage, Where

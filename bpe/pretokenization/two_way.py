@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.pretokenization.classes import Classes
-from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.code_points import Classes, CodePoints
 from bpe.pretokenization.tables import ROW, Back, Border, Tables, alike, pages_of
 from bpe.pretokenization.transitions import NotBoundedError, Transitions, Walks, explored
 from bpe.pretokenization.unicode_tables import scripts
