@@ -299,7 +299,7 @@ def test_names_and_patterns_are_printed_on_one_line(call: Call) -> None:
         assert "a\\n\\x1b[31mb: " in err.splitlines()[-1]
     code, out, err = call(["info", words[-1]])
     assert (code, err, b"\x1b" in out) == (0, "", False)
-    assert b"\\x{1B}" in out
+    assert b"[\\n\\x1b]" in out
 
 
 def test_missing_bytes_are_one_line(call: Call) -> None:

@@ -80,6 +80,7 @@ def resume(options: dict[str, Any]) -> None:
         assert len(codes) < 3, codes
 
 
+@pytest.mark.slow
 @pytest.mark.promise("resume-checks")
 @given(OPTIONS, st.integers(1, 20), limits(), st.data())
 @examples(0.5)
@@ -98,6 +99,7 @@ def test_damage_between_two_runs(
         assert not Path("out.partial").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("resume-checks")
 @given(OPTIONS, st.integers(1, 30), limits(), st.data())
 @examples(0.5)
@@ -182,15 +184,16 @@ def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    "name", ["dataset/tokenizer.json", "dataset/*/encoded_tokens/0", "shards/*/*.starts"]
+    ("name", "task"),
+    [("dataset/tokenizer.json", 46), ("dataset/*/encoded_tokens/0", 14), ("shards/*/*.starts", 14)],
 )
-def test_a_folder_with_the_name_of_a_file_is_replaced(name: str) -> None:
+def test_a_folder_with_the_name_of_a_file_is_replaced(name: str, task: int) -> None:
     Path("in.txt").write_bytes(sample_text(60))
     options: dict[str, Any] = {"inputs": ["in.txt"], "text_chunk_bytes": 500, "chunk_tokens": 8}
     with small():
         convert(Inline(), output="clean", **options)
         with pytest.raises(KeyboardInterrupt):
-            convert(stopping_at(14), **options)
+            convert(stopping_at(task), **options)
         path = next(Path("out.partial").glob(name))
         path.unlink()
         (path / "inside").mkdir(parents=True)
