@@ -122,6 +122,7 @@ def test_the_commands_work(command: str, here: Path) -> None:
 FILES = [(line, out, at) for line in COMMANDS for out in marked(line, ">") for at in marked(line, "<")]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("foreign-files")
 @pytest.mark.parametrize(("command", "output", "source"), FILES)
 def test_an_output_file_that_is_an_input(
@@ -182,6 +183,7 @@ def test_an_output_folder_that_contains_an_input(
 # -- standard streams
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "text"),
     [

@@ -39,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     loaded = [url for page in site.rglob("*.html") for url in LOADED.findall(page.read_text("utf-8"))]
     loaded += [url for style in site.rglob("*.css") for url in STYLE.findall(style.read_text("utf-8"))]

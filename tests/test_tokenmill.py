@@ -108,6 +108,7 @@ def run_installed(environment: dict[str, str], *words: str) -> subprocess.Comple
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_modules_of_users_with_the_same_names_do_no_harm(crowded: Path, installed: dict[str, str]) -> None:
     commands = ["train a.txt --vocab-size=260 -o t.json"] + [
         f"convert a.txt --tokenizer=t.json -o a.zarr --overwrite --workers={workers} --start-method={method}"

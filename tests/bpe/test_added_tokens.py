@@ -99,6 +99,7 @@ NORMALIZERS: list[dict[str, Any] | None] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("token-ids")
 @pytest.mark.parametrize("normalizer", NORMALIZERS, ids=lambda value: value and value["type"])
 def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: dict[str, Any] | None, listed: Any) -> None:

@@ -116,6 +116,7 @@ def split(expression: str, behavior: str = "Isolated", invert: bool = False) -> 
     return {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior, "invert": invert}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_sequences_cut_as_theirs(seed: int) -> None:
     """The core cuts, and so does the fallback for patterns that cannot be compiled."""
@@ -225,6 +226,7 @@ def test_a_text_may_be_cut_at_the_reported_offsets(behavior: str) -> None:
 # -- several phases ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_falcon_cuts_all_characters_as_theirs() -> None:
     found, theirs = pretokenizer_from_json(FALCON), peer(FALCON)
     assert found.slow_because is None

@@ -89,6 +89,7 @@ def test_invalid_text_is_replaced_or_named(
                 count_pretokens([path], ["<s>"], pattern, block_bytes=block_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("special_tokens", [[END], []], ids=["cut", "uncut"])
 def test_threads_change_nothing(special_tokens: list[str]) -> None:
     words = [str(number) for number in range(0, 300_000, 3)] + ["long" * 5 + str(n) for n in range(5_000)]

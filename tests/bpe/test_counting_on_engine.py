@@ -51,6 +51,7 @@ def corpus(tmp_path: Path) -> Path:
     return folder / "*"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W+"])
 def test_files_of_all_kinds(
     pattern: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +78,7 @@ def random_text(rng: random.Random, tokens: list[str], invalid: bool) -> bytes:
     return b"".join(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_texts(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
@@ -162,6 +164,7 @@ def test_tasks_that_run_twice_and_late(place: str, corpus: Path, tmp_path: Path)
         assert not list(Path(scratch).iterdir())
 
 
+@pytest.mark.slow
 def test_a_store(corpus: Path, tmp_path: Path) -> None:
     pytest.importorskip("obstore", reason="obstore is not installed")
     expected = on_one_machine([corpus], tmp_path / "one", [END])
@@ -313,6 +316,7 @@ needs_dask = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_dask
 def test_dask(corpus: Path, tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "convert/dask_cluster.py"

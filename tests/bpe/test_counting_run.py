@@ -103,6 +103,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.promise("exit-codes")
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "sigterm", "sighup"]

@@ -71,6 +71,7 @@ def raw_file(path: Path, pretokens: dict[bytes, int], **more: Any) -> Path:
 # -- one file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("highest", [9, 255, 256, 2**32, 2**55])
 @pytest.mark.parametrize("size", [0, 1, 7, 300])
 @pytest.mark.parametrize("block", [1, 3, 10**6])

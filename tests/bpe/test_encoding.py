@@ -109,6 +109,7 @@ def rows_of(tokens: Any, offsets: Any) -> list[list[int]]:
     return [tokens[start:stop].tolist() for start, stop in itertools.pairwise(offsets.tolist())]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("token-ids")
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", VOCABULARIES)
@@ -191,6 +192,7 @@ def test_pieces_of_any_length_between_characters(variant: str, pattern: str) -> 
 # -- threads and memory ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_threads_share_long_documents(pattern: str) -> None:
     """Separators and special tokens, also overlapping ones, at every offset around a cut; text that cannot be cut."""

@@ -18,6 +18,7 @@ CASES = cases()
 EXPECTED: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.promise("published-files")
 @pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", CASES)

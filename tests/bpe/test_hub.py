@@ -199,6 +199,7 @@ def test_chat_templates_and_the_interface_of_tokenizers(made: Tokenizer, environ
         assert done.stdout == expected, done.stderr
 
 
+@pytest.mark.slow
 def test_the_cache_answers_without_a_server_only_what_is_sure(environment: dict[str, str]) -> None:
     names = ["org/whole", "org/pair", "org/ranks"]
     online = loaded(environment, *names)
@@ -219,6 +220,7 @@ def test_the_cache_answers_without_a_server_only_what_is_sure(environment: dict[
     assert loaded(partly, "org/whole")[0].startswith("EnvironmentFailure 4 org/whole: ")
 
 
+@pytest.mark.slow
 def test_each_failure_is_one_line(made: Tokenizer, environment: dict[str, str], tmp_path: Path) -> None:
     failing = ["org/missing", "org/gated", "org/whole@v9", "org/none", "org/half", "org/wholejson/x"]
     *lines, broken = loaded(environment, *failing, "org/broken")
@@ -245,6 +247,7 @@ def test_each_failure_is_one_line(made: Tokenizer, environment: dict[str, str], 
     assert "No space left on device" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.promise("hub")
 def test_commands_accept_a_name(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("the other thing<|endoftext|>" * 50)

@@ -111,6 +111,7 @@ ENTRY_POINTS: dict[str, Callable[[Tokenizer, list[str]], list[list[int]]]] = {
 BLOCKS = [(1, 1), (40, 50), (400, 300), (5000, 1 << 12)]  # characters per piece, bytes gathered before a cut
 
 
+@pytest.mark.slow
 @pytest.mark.promise("token-ids")
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 def test_ids(family: Family, tokenizer: Tokenizer, entry_point: str) -> None:
@@ -119,6 +120,7 @@ def test_ids(family: Family, tokenizer: Tokenizer, entry_point: str) -> None:
     assert_ids(found[-1], family.long_ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("longest", "block_bytes"), BLOCKS)
 def test_long_documents(family: Family, tokenizer: Tokenizer, longest: int, block_bytes: int) -> None:
     if block_bytes < 1000:
@@ -150,6 +152,7 @@ def test_saved(family: Family, tokenizer: Tokenizer, tmp_path: Path) -> None:
         assert [theirs.encode(text, add_special_tokens=False).ids for text in family.texts] == family.ids
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_first_use_by_threads_and_after_fork(family: Family, tmp_path: Path) -> None:
     (tmp_path / family.file).write_bytes(family.data)
@@ -163,6 +166,7 @@ def test_first_use_by_threads_and_after_fork(family: Family, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr[-400:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", ["none", "some"])
 def test_allowed_special(family: Family, tokenizer: Tokenizer, chosen: str) -> None:
     if family.root is None:
@@ -192,6 +196,7 @@ def decoded_rows(family: Family) -> list[list[int]]:
     return [ids for text, ids in rows if family.file != "m.model" or not (0 in ids or text[:1] in " \u2581")]
 
 
+@pytest.mark.slow
 def test_decode(family: Family, tokenizer: Tokenizer) -> None:
     rng = random.Random(f"{SEED} decode")
     known = list(tokenizer.vocab)
@@ -216,6 +221,7 @@ def test_text_of_a_dataset(family: Family, path: Path) -> None:
             assert entries.decode(ids, known) == family.decode(ids), ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "block"), [("bin", 1), ("npy", 64), ("txt", 500)])
 def test_decode_command(
     family: Family, as_json: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, block: int
@@ -241,6 +247,7 @@ def as_json(
     return path
 
 
+@pytest.mark.slow
 def test_encode_command(
     family: Family, as_json: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +258,7 @@ def test_encode_command(
     assert_ids(np.fromfile(output, "<u4").tolist(), family.long_ids)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("token-ids")
 @pytest.mark.parametrize(("block_bytes", "kind"), [(50, "txt"), (300, "jsonl"), (1 << 12, "txt")])
 def test_convert(
@@ -320,6 +328,7 @@ def test_counts(family: Family, tokenizer: Tokenizer, block_bytes: int) -> None:
     assert counted.as_dict() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.promise("compat-huggingface")
 def test_huggingface_interface(family: Family, tokenizer: Tokenizer) -> None:
     if family.root is None:

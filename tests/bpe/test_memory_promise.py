@@ -94,6 +94,7 @@ def least_mb(tmp_path_factory: pytest.TempPathFactory) -> int:
     return int(float(named[1])) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize(
     "text", [words, cjk, long_lines, one_letter, two_letters], ids=lambda make: make.__name__
@@ -112,6 +113,7 @@ def test_counting_keeps_to_the_memory(
     assert code == 0 or (code == 5 and "/text: byte " in error), error
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize(
     ("text", "limit"),
@@ -139,6 +141,7 @@ def test_training_keeps_to_the_memory(
     assert (tmp_path / "t.json").exists() == (code == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int) -> None:
     text = random.Random(3).choices(b"abcdefghijklmnopqrstuvwxyz ", k=3_000_000)
@@ -196,6 +199,7 @@ def named_limit(error: str) -> str:
     return f"{named[1]}MB"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("make", [one_letter, period, long_words], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("fit", [False, True])
@@ -220,6 +224,7 @@ def test_a_limit_that_is_named_for_long_pretokens_is_enough(
     assert code == 0, error
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("options", ["--continue-from", "--limit-alphabet", "--like"])
 @pytest.mark.parametrize("text", [words, one_letter], ids=lambda make: make.__name__)

@@ -142,6 +142,7 @@ def encode_all(encoder: _core.TokenizerCore, pretokens: list[bytes]) -> list[int
     return [int(id_) for id_ in encoder.encode_pretokens(b"".join(pretokens), ends)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
 @pytest.mark.parametrize("rule", RULES)
 def test_equals_the_reference(rule: Callable[[int], Vocabulary], whole: bool) -> None:

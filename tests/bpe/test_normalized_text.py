@@ -93,6 +93,7 @@ def test_a_text_that_only_gets_a_prefix(body: str, size: int, listed: Any) -> No
     assert prefixed.encode(text) == listed("gpt2").encode("~ " + text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["gpt2", "o200k"])
 def test_any_threads_and_any_cut(normalizer: Normalizer, pattern: str, listed: Any) -> None:
     """Documents of several pieces and blocks, with and without text that is hard to cut."""

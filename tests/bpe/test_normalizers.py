@@ -129,6 +129,7 @@ CHARACTER_BY_CHARACTER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CHARACTER_BY_CHARACTER, "Bert accents", "Precompiled"])
 def test_every_character(name: str) -> None:
     """Characters are separated by letters, in texts of about 100 kB."""

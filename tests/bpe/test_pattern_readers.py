@@ -108,6 +108,7 @@ def check(dialect: Dialect, expression: str, texts: list[str]) -> None:
         assert ours.pretokens(text) == [piece for piece in theirs(text) if piece], (expression, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dialect", "expression"), [(dialect, each) for dialect in DIALECTS for each in CONSTRUCTS[dialect]]
 )
@@ -120,6 +121,7 @@ def test_each_construct(dialect: Dialect, expression: str) -> None:
     check(dialect, expression, texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_random_patterns(dialect: Dialect) -> None:
     rng = random.Random(4)
@@ -149,6 +151,7 @@ def test_errors_name_the_offset(
         assert len(str(raised.value)) < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", [*FAMILY_PATTERNS.values(), None])
 def test_patterns_are_written_for_tokenizers(expression: str | None) -> None:
     """None: random expressions. `$` has different meanings, so an expression with `$` is written from its tree."""

@@ -147,6 +147,7 @@ def short_strings(characters: str, longest: int) -> Iterator[str]:
         yield from map("".join, itertools.product(characters, repeat=size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", [" x ", "\n", "A", "0z"])
 @pytest.mark.parametrize("characters", ["aB's \n1!中\u0301", "lL'\u017f/\n! \u3000ʰ"])
 def test_all_strings_of_a_few_hard_characters(characters: str, separator: str) -> None:
@@ -188,6 +189,7 @@ def test_regex_differs_only_in_newer_characters(classes: bytes) -> None:
     assert len(disputed) < 40_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["a{0}B{0}{0} {0}1{0}\n", "!{0}a{0}'s {0}{0}b\n"])
 def test_every_character(classes: bytes, context: str) -> None:
     """All characters of one class and size are cut alike: as `regex` cuts the first of them."""

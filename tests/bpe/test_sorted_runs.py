@@ -59,12 +59,14 @@ def test_order_and_sums(pretokens: list[bytes]) -> None:
     check_equal(items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [OWN_PRETOKENS - 1, OWN_PRETOKENS, OWN_PRETOKENS + 1, 4 * OWN_PRETOKENS])
 def test_full_tables(size: int) -> None:
     rng = random.Random(size)
     check_equal([(rng.randbytes(rng.choice([2, 3, 5, 9, 15, 16, 40])), i + 1) for i in range(size)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "threads"), [(3, 2), (3, 3), (16, 1)])
 def test_runs_are_merged_in_ranges(runs: int, threads: int) -> None:
     """A block of records that contains a range boundary is kept until both ranges are read."""

@@ -88,6 +88,7 @@ def test_a_missing_folder(tmp_path: Path) -> None:
             workspace.new_file()
 
 
+@pytest.mark.slow
 def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
     """Random letters that need ten times the address space once counted: spilled, then rejected or fitted."""
     path = tmp_path / "letters.txt"

@@ -89,6 +89,7 @@ def test_every_cut_of_special_tokens(listed: Any) -> None:
             assert in_parts(tokenizer, parts) == tokenizer.encode(text), parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["merges", "ranks", "whole"])
 def test_windows_have_the_tokens_of_the_reference(rule: str) -> None:
     """Vocabularies of random merges over few letters: unordered ranks, entries that merges do not reach."""

@@ -62,6 +62,7 @@ def test_the_reference_says_the_same(name: str) -> None:
     assert ours.encode_pretokens(b"", ends[:0]).tolist() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama", "gemma", "unknown-fused", "random-merges", "clip"])
 def test_every_character(name: str) -> None:
     ours, theirs = both(name)
@@ -79,6 +80,7 @@ def test_every_character(name: str) -> None:
             assert ours.encode(text) == ids_of(theirs, text), (name, start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spaces", ["prepended", "kept"])
 @pytest.mark.parametrize("unknown", ["as bytes", "fused", "left out"])
 @pytest.mark.parametrize("merges", [20, 400])

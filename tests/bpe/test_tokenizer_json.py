@@ -484,6 +484,7 @@ def outcome(value: Any) -> Tokenizer | str:
         return str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("published-files")
 @pytest.mark.filterwarnings("ignore:.*no entries for the bytes")
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -141,6 +141,7 @@ def vocabularies(draw: st.DrawFn, counts: dict[bytes, int]) -> tuple[list[bytes]
     return entries, merges
 
 
+@pytest.mark.slow
 @pytest.mark.promise("merges")
 @examples(25)
 @given(st.data(), pretoken_counts(), st.sampled_from(TIE_BREAKS))

@@ -74,6 +74,7 @@ def same_encoding(ours: Tokenizer, *texts: str) -> None:
 # -- bytes ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @examples(2)
 @given(
     seed=st.integers(0, 999),

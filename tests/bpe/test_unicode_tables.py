@@ -107,6 +107,7 @@ def test_sets_equal_tokenizers(expression: str, edges: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", [r"\w", r"\s", r"\p{L}", r"\p{N}"])
 def test_some_sets_over_all_scalars(expression: str) -> None:
     for read, found in ((read_rust.read, tiktoken_members), (read_oniguruma.read, tokenizers_members)):

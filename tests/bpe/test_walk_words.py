@@ -73,6 +73,7 @@ def texts_and_ids(rule: str, pattern: str) -> tuple[list[str], list[list[int]]]:
     return texts, [encode(text, ENTRIES, listed, {}, pattern, rule != "merges") for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
 def test_texts_equal_the_reference(variant: str, rule: str, pattern: str) -> None:

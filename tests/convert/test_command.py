@@ -104,6 +104,7 @@ sys.meta_path.insert(0, Interrupts())"""
     assert run_after(finder, here) == (-signal.SIGINT, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
 def test_a_signal_during_a_fork_was_lost(name: str, code: int, here: Path) -> None:
     beginning = f"os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.{name}))"
@@ -113,6 +114,7 @@ def test_a_signal_during_a_fork_was_lost(name: str, code: int, here: Path) -> No
     assert err.splitlines()[-1].startswith("tokenmill: error: ")
 
 
+@pytest.mark.slow
 def test_stopped_processes_continue(here: Path) -> None:
     (here / "en.txt").write_bytes(sample_text(20_000))
     more = SMALL | {"text_chunk_bytes": 20_000}
@@ -143,6 +145,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mebibytes", [1, 10, 40])
 def test_a_run_with_too_little_memory_resumes(mebibytes: int, clean: dict[str, bytes]) -> None:
     line = [
@@ -198,6 +201,7 @@ def test_an_error_names_the_limit(
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start_method", ["spawn", "forkserver"])
 def test_a_missing_temporary_folder(
     start_method: str, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,7 @@ def fails(process: subprocess.Popen[str], code: int, *parts: str) -> None:
     assert all(part in err for part in parts), err
 
 
+@pytest.mark.slow
 @pytest.mark.promise("clusters")
 def test_the_same_bytes_while_workers_come(cluster: Cluster, inputs: list[str]) -> None:
     process = begin(cluster.address, inputs)
@@ -93,6 +94,7 @@ def one_more_worker(cluster: Cluster, preload: str = "") -> Iterator[subprocess.
         worker.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("clusters")
 def test_a_worker_that_continues_after_it_was_declared_lost(cluster: Cluster, inputs: list[str]) -> None:
     with one_more_worker(cluster) as worker:
@@ -106,6 +108,7 @@ def test_a_worker_that_continues_after_it_was_declared_lost(cluster: Cluster, in
     assert not Path("out.partial").exists()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_ends(cluster: Cluster, inputs: list[str]) -> None:
     other = Cluster(1, 1)
     process = begin(other.address, inputs)
@@ -117,6 +120,7 @@ def test_a_scheduler_that_ends(cluster: Cluster, inputs: list[str]) -> None:
     assert tree("out") == tree("clean")
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer(inputs: list[str]) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -130,6 +134,7 @@ def test_relative_inputs_that_workers_cannot_find(cluster: Cluster, folder: Path
     fails(begin(cluster.address, ["in/*"]), 5, f" {folder.resolve()}. ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preload", "text"),
     [

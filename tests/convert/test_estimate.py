@@ -42,6 +42,7 @@ def hex_text(size: int) -> bytes:
     return END.encode().join(rng.randbytes(200).hex().encode() for _ in range(size // 413))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_estimate_is_about_right(kind: str, folder: Path) -> None:
     name = write_kind(folder / "in", [f"{text}." for text in sample_documents(2000)], kind).name
@@ -50,6 +51,7 @@ def test_the_estimate_is_about_right(kind: str, folder: Path) -> None:
     assert tuple(found) == pytest.approx(tuple(result), rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", PACKED)
 def test_decoders_that_read_ahead(compression: str, folder: Path) -> None:
     """A third of the text was estimated for bz2: bytes that were read from the file counted as used."""

@@ -36,6 +36,7 @@ def clean(folder: Path) -> dict[str, bytes]:
     return tree("clean")
 
 
+@pytest.mark.slow
 def test_two_conversions_in_one_pool(clean: dict[str, bytes]) -> None:
     convert(Inline(), output="clean-other", **OPTIONS | OTHERS)
     with ThreadPoolExecutor(4) as pool:
@@ -48,6 +49,7 @@ def test_two_conversions_in_one_pool(clean: dict[str, bytes]) -> None:
     assert tree("other") == tree("clean-other")
 
 
+@pytest.mark.slow
 def test_frames_that_a_profiler_holds(clean: dict[str, bytes]) -> None:
     """Workers of clusters have such a profiler. It held buffers that were to grow."""
     frames: deque[FrameType] = deque(maxlen=100_000)
@@ -90,12 +92,14 @@ class TwiceExecutor(Executor):
         return second if first.exception() is None else first
 
 
+@pytest.mark.slow
 def test_tasks_that_run_twice(clean: dict[str, bytes]) -> None:
     with small():
         convert(TwiceExecutor(), **OPTIONS)
     assert tree("out") == clean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", [ThreadPoolExecutor, object(), "threads"])
 @pytest.mark.usefixtures("clean")
 def test_a_value_that_is_no_executor(executor: Any) -> None:

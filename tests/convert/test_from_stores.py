@@ -114,6 +114,7 @@ def settings(options: dict[str, str]) -> list[str]:
     return [f"--storage-option={name}={value}" for name, value in options.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_the_dataset_is_that_of_the_files_on_a_disk(form: str, place: Place) -> None:
     put_corpus(place.store, form)
@@ -126,6 +127,7 @@ def test_the_dataset_is_that_of_the_files_on_a_disk(form: str, place: Place) -> 
     assert "3 files" in run_here(place.url, *settings(place.options), output="new", dry_run=True)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["options", "environment"])
 def test_worker_processes_read_for_themselves(by: str, moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place, more = on_server(moto), settings(s3_options(moto))
@@ -141,6 +143,7 @@ def test_worker_processes_read_for_themselves(by: str, moto: str, monkeypatch: p
     assert not any(SECRET.encode() in path.read_bytes() for path in Path("out").rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_markers_of_folders_are_no_objects(moto: str) -> None:
     """Consoles of stores put an empty object "data/" for a folder."""
     place = on_server(moto)
@@ -158,6 +161,7 @@ def test_markers_of_folders_are_no_objects(moto: str) -> None:
     assert verify_dataset(open_store(output, place.options)).problems == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["rewritten", "removed"])
 @pytest.mark.parametrize("form", FORMS)
 def test_an_object_that_changes_after_the_plan(form: str, harm: str, place: Place) -> None:

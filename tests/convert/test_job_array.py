@@ -27,6 +27,7 @@ from convert import ConvertOptions, encode_share
 SMALL: dict[str, Any] = {"text_chunk_bytes": 700, "validation_fraction": 0.3, "workers": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("job-array")
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("more", [{}, {"scratch": "scratch"}], ids=str)

@@ -56,6 +56,7 @@ def rejected(capsys: pytest.CaptureFixture[str], code: int, *more: str, **names:
     return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("special", ["encode", "text"])
 @pytest.mark.parametrize("ends", [{}, {"append_token": END}, {"append_token": END, "prepend_token": END}])
 def test_the_ids_are_those_of_the_text(special: str, ends: dict[str, str]) -> None:

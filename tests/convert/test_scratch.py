@@ -74,6 +74,7 @@ class Watched(Executor):
         return future
 
 
+@pytest.mark.slow
 def test_merged_tokens_stayed_on_the_disk_until_their_starts_were_merged(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

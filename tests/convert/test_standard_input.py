@@ -43,6 +43,7 @@ def piped_command(data: bytes, *more: str, output: str = "out") -> subprocess.Co
     return subprocess.run(line, input=data, capture_output=True, check=False, env=ENVIRONMENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "gz", "zst"])
 @pytest.mark.parametrize("form", ["text", "jsonl"])
 def test_piped_text_gives_the_dataset_of_a_file(form: str, compression: str, folder: Path) -> None:
@@ -58,6 +59,7 @@ def test_piped_text_gives_the_dataset_of_a_file(form: str, compression: str, fol
     assert not Path("out.partial").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_an_interrupted_run_resumes_with_the_same_bytes_only() -> None:
     lines = [json.dumps({"text": f"document {number}"}) for number in range(50)]

@@ -42,6 +42,7 @@ def credentials(options: dict[str, str]) -> list[str]:
     return [f"--storage-option={name}={value}" for name, value in options.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("deterministic")
 @pytest.mark.parametrize("scratch", ["", "url"])
 def test_worker_processes_and_a_server(

@@ -93,6 +93,7 @@ def run_harmed(output: Output, harm: Harm, **more: Any) -> None:
 KINDS = ["before", "after", "fails", "lost"]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("resume")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_driver_that_ends_at_any_request(kind: str, clean: dict[str, bytes]) -> None:
@@ -107,6 +108,7 @@ def test_a_driver_that_ends_at_any_request(kind: str, clean: dict[str, bytes]) -
         assert output.objects() == clean, harm.requests[at]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("overwrite")
 def test_a_driver_that_is_killed_while_it_replaces_a_dataset(clean: dict[str, bytes]) -> None:
     first, counted = Output(), Harm()
@@ -123,6 +125,7 @@ def test_a_driver_that_is_killed_while_it_replaces_a_dataset(clean: dict[str, by
         assert output.objects() == clean, harm.requests[at]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("lease")
 @pytest.mark.parametrize("stop", range(2, 30, 3))
 def test_a_run_that_was_taken_over_ends_and_harms_nothing(stop: int, clean: dict[str, bytes]) -> None:

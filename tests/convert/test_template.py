@@ -74,6 +74,7 @@ def model(request: pytest.FixtureRequest, here: Path) -> Tokenizer:
     return Tokenizer.load("model.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", NAMES, indirect=True)
 @pytest.mark.parametrize("form", ["txt", "jsonl"])
 def test_ids_are_those_of_tokenizers(form: str, model: Tokenizer) -> None:

@@ -39,6 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
+@pytest.mark.slow
 def test_small_model_learns_and_resumes_with_the_same_losses() -> None:
     pytest.importorskip("torch")
     starts = np.random.default_rng(0).integers(0, 64, 440)
@@ -53,6 +54,7 @@ def test_small_model_learns_and_resumes_with_the_same_losses() -> None:
     assert "the same, to the last bit" in printed
 
 
+@pytest.mark.slow
 def test_model_stops_only_where_documents_have_end_tokens() -> None:
     pytest.importorskip("torch")
     printed = run("learn_to_stop.py", "--steps", "60")

@@ -25,6 +25,7 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [page for page in PAGES if BLOCK.search(page.read_text("utf-8"))], ids=name_of
 )

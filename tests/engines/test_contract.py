@@ -96,6 +96,7 @@ def test_a_result_that_cannot_be_sent_is_an_error_not_a_hang(engine: Engine, kin
     assert engine.submit(square, 3).result(60) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failures", [2, 3])
 def test_tasks_that_fail_by_a_busy_store_run_again_within_a_bound(
     failures: int, engine: Engine, notices: list[str], tmp_path: Path
@@ -148,6 +149,7 @@ def test_an_error_of_the_executor_names_the_task() -> None:
             results(engine, square, count=1)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_within_the_grace_and_keeps_finished_results(
     engine: Engine, notices: list[str], kind: str
 ) -> None:
@@ -201,6 +203,7 @@ def test_the_end_may_come_twice_and_leaves_no_process(kind: str, open_kind: Call
             engine.submit(square, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fork", "spawn"])
 def test_in_any_order_of_events_every_task_is_done_once(
     kind: str, open_kind: Callable[[str], Engine], tmp_path: Path

@@ -103,6 +103,7 @@ def test_progress_is_known_while_tasks_run(tmp_path: Path) -> None:
         assert found == sizes
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_engine, "_TICK_SECONDS", 0.2)
     with started(stall_seconds=3) as engine:

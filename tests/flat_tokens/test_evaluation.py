@@ -39,6 +39,7 @@ def source_of(train: Any, kind: str, seq_len: int) -> tuple[Any, dict[str, Any]]
     return PackedSequences(train, seq_len, strategy=kind, split_across_pack=True), {}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("epochs")
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("kind", ["rows", "raw", "sequences", "greedy", "best-fit"])

@@ -56,6 +56,7 @@ def entries_of(root: Path) -> list[Path]:
     return sorted(root.rglob("*"))
 
 
+@pytest.mark.slow
 @pytest.mark.promise("limits")
 def test_every_link_is_refused(root: Path, tmp_path: Path) -> None:
     read_all(root)

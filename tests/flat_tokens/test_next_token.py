@@ -94,6 +94,7 @@ def accuracies(batches: Batches) -> tuple[float, float]:
     return float((found == following).mean()), float((found == FOLLOWING[following]).mean())
 
 
+@pytest.mark.slow
 def test_a_model_learns_the_next_token(train: Any) -> None:
     following, two_ahead = accuracies(by_batches(train))
     print(f"next token {following:.2f}, two ahead {two_ahead:.2f}")

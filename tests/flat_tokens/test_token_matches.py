@@ -107,6 +107,7 @@ def restored(values: npt.NDArray[np.uint32], matches: npt.NDArray[np.uint32]) ->
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("shortest", [2, 3])

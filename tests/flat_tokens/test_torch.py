@@ -30,6 +30,7 @@ def train(make_dataset: Any, random_sequences: Any) -> Any:
     return flat_tokens.open(path).train
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_batches_under_workers(train: Any, workers: int, method: str) -> None:
@@ -124,6 +125,7 @@ def test_a_block_mask_is_made_where_the_model_runs(train: Any) -> None:
         next(iter(DataLoader(dataset, None, num_workers=1)))
 
 
+@pytest.mark.slow
 def test_tensors_that_are_held_keep_their_values(train: Any) -> None:
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=25)
     held = list(DataLoader(dataset, None))
@@ -133,6 +135,7 @@ def test_tensors_that_are_held_keep_their_values(train: Any) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_whole_batches_were_stacked(train: Any, batch_size: int, workers: int) -> None:
@@ -163,6 +166,7 @@ def test_processes_were_given_batches_of_one_rank(train: Any, monkeypatch: pytes
                 dataset.set_epoch(1)
 
 
+@pytest.mark.slow
 def test_accelerate_stacked_whole_batches(train: Any) -> None:
     accelerate = pytest.importorskip("accelerate")
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=6)
@@ -172,6 +176,7 @@ def test_accelerate_stacked_whole_batches(train: Any) -> None:
     assert len(list(accelerator.prepare(DataLoader(dataset, batch_size=None)))) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [None, "fork", "spawn"])
 def test_rows_and_packs_under_workers(train: Any, workers: str | None) -> None:
     names = ("input_ids", "labels", "is_seq_start", "positions", "segment_ids", "mask")

@@ -55,6 +55,7 @@ def test_persistent_workers_ignored_a_loaded_state(train: Any) -> None:
         next(iter(data))
 
 
+@pytest.mark.slow
 def test_the_length_of_a_pass(train: Any) -> None:
     loader, padded = Loader(train, 5, 4, 2), Loader(train, 5, 4, 2, drop_last=False)
     assert len(BatchDataset(loader, 3, 12)) == 9
@@ -136,6 +137,7 @@ def test_states_of_every_source(train: Any, kind: str, workers: int) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> None:
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)

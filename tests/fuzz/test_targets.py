@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("untrusted")
 @pytest.mark.parametrize("name", TARGETS)
 def test_readers_stay_within_their_limits(name: str) -> None:

@@ -176,6 +176,7 @@ ENCODE = """async ([model, texts]) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_ids_are_those_of_encode(name: str, encoder: Any) -> None:
     tokenizer = TOKENIZERS[name]()

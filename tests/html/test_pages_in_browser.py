@@ -122,6 +122,7 @@ FAULTS_OF_A_PAGE = """(width) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "width"),
     [(name, 390) for name in PAGES] + [(name, 1280) for name in ("tokenizer", "dataset", "compare")],

@@ -71,6 +71,7 @@ def test_gzip_data_are_the_same_with_and_without_the_faster_library(
         assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", COMPRESS)
 @pytest.mark.parametrize("seed", range(3))
 def test_members_that_give_much_for_little(compression: str, seed: int, tmp_path: Path) -> None:

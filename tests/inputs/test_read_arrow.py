@@ -45,6 +45,7 @@ def column(texts: list[str | None], kind: str) -> Any:
     return values.dictionary_encode() if "dictionary" in kind else values.cast(getattr(pa, kind)())
 
 
+@pytest.mark.slow
 @pytest.mark.promise("input-formats")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("kind", TYPES)

@@ -48,6 +48,7 @@ def accesses(store: Store) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("stores")
 @pytest.mark.parametrize("kind", [*HARMLESS, "lost"])
 def test_a_read_overcomes_faults(moto: str, kind: str) -> None:
@@ -58,6 +59,7 @@ def test_a_read_overcomes_faults(moto: str, kind: str) -> None:
         assert proxy.struck[kind] >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.promise("stores")
 @pytest.mark.parametrize("kind", ["refuse", "reset", "503", "500", "429", "lost"])
 @pytest.mark.parametrize("if_absent", [False, True])
@@ -153,6 +155,7 @@ def test_a_permanent_error_is_one_line_after_one_request(moto: str, kind: str) -
             assert "testing-" not in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["503", "429", "refuse", "reset", "cut", "less", "stall"])
 def test_an_error_that_outlasts_the_retries_is_transient(
     moto: str, kind: str, monkeypatch: pytest.MonkeyPatch

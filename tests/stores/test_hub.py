@@ -81,6 +81,7 @@ def test_a_token(hub: HubServer) -> None:
         opened(hub, region2="x")
 
 
+@pytest.mark.slow
 def test_failures_are_overcome_or_transient(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     store = opened(hub)
     store.head("data/b.txt")

@@ -118,6 +118,7 @@ class Container(RuleBasedStateMachine):
         self.store = copy
 
 
+@pytest.mark.slow
 def test_a_store_behaves_as_a_dict(store: Store, kind: str) -> None:
     machine = type("OfKind", (Container,), {"store": store, "kind": kind})
     run_model(machine, 25 if kind in ("local", "memory") else 6)

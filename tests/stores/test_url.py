@@ -18,6 +18,7 @@ NAME = st.text(
 KEY = st.lists(NAME.filter(lambda name: name not in (".", "..")), min_size=1, max_size=4).map("/".join)
 
 
+@pytest.mark.slow
 @given(scheme=st.sampled_from(["s3", "S3", "gs", "memory", "https", "http"]), key=KEY)
 def test_a_key_is_parsed_split_and_shown(scheme: str, key: str) -> None:
     folder, slash, name = key.rpartition("/")

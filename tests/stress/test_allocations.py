@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_calls_raise_memory_error_and_work_the_next_time(tmp_path: Path) -> None:
     done = allocation_calls.run(tmp_path, stride=7)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -48,6 +48,7 @@ def draw_points(seed: str, count: int, bench: Benches) -> list[tuple[str, Fault,
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.promise("complete")
 @pytest.mark.promise("resume")
 @pytest.mark.promise("power-failure")
@@ -58,6 +59,7 @@ def test_a_disturbed_conversion_is_completed(name: str, bench: Benches) -> None:
     assert bench("convert").problem([(FAULTS[name], rng.randint(1, possible))], rng) is None
 
 
+@pytest.mark.slow
 @pytest.mark.promise("complete")
 @pytest.mark.promise("overwrite")
 def test_disturbed_jobs_are_completed(bench: Benches) -> None:
@@ -65,6 +67,7 @@ def test_disturbed_jobs_are_completed(bench: Benches) -> None:
         assert bench(job).problem([(fault, at)], random.Random(at)) is None, job
 
 
+@pytest.mark.slow
 @pytest.mark.promise("resume")
 def test_two_faults_in_a_row(bench: Benches) -> None:
     own, rng = bench("convert"), random.Random("two faults")

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 # Runs of seed 500. Corpus 3 has small files that are done before a large one: their shards shared files once, and four
 # of these runs gave wrong data. Corpus 1 has files of all kinds; threads shared the memory that they read into.
+@pytest.mark.slow
 @pytest.mark.promise("deterministic")
 @pytest.mark.parametrize(
     ("executors", "numbers"),
@@ -46,6 +47,7 @@ def moto() -> Iterator[str]:
 
 
 # Runs of seed 501: requests wait, arrive twice or late, and a stopped driver continues after another took over.
+@pytest.mark.slow
 @pytest.mark.promise("stores")
 def test_the_order_of_requests_does_not_change_the_bytes(moto: str, tmp_path: Path) -> None:
     races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0)
@@ -53,6 +55,7 @@ def test_the_order_of_requests_does_not_change_the_bytes(moto: str, tmp_path: Pa
         assert not result.problem, f"{result.settings.text}: {result.kind}: {result.problem}"
 
 
+@pytest.mark.slow
 def test_drivers_that_do_not_check_their_claim_are_found(moto: str, tmp_path: Path) -> None:
     planted = "no driver checks its claim"
     races = Races(tmp_path, seed="501", executors=["own"], endpoint=moto, share=1.0, planted=planted)

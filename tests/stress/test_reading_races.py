@@ -20,6 +20,7 @@ def server() -> Iterator[WebServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_shared_and_forked_readers(server: WebServer, tmp_path: Path) -> None:
     races = ReadingRaces(tmp_path, "1", server)
     for number in range(4):
@@ -28,6 +29,7 @@ def test_shared_and_forked_readers(server: WebServer, tmp_path: Path) -> None:
         assert run.batches
 
 
+@pytest.mark.slow
 def test_memory_in_use_is_noticed(tmp_path: Path) -> None:
     races = ReadingRaces(tmp_path, "0", is_careless=True)
     assert any(races.run(number).problem for number in range(4))

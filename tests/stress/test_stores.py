@@ -30,6 +30,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreSweep]:
         sweep.close()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("stores")
 @pytest.mark.parametrize("name", TRIED)
 def test_a_disturbed_conversion_is_completed(name: str, sweep: StoreSweep) -> None:
@@ -39,6 +40,7 @@ def test_a_disturbed_conversion_is_completed(name: str, sweep: StoreSweep) -> No
     assert sweep.missed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.promise("lease")
 def test_a_driver_that_was_stopped_after_it_read_the_journal_harms_nothing(sweep: StoreSweep) -> None:
     own = [

@@ -47,6 +47,7 @@ def pair() -> tuple[ours.Encoding, theirs.Encoding]:
     return made[0], made[1]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("compat-tiktoken")
 @pytest.mark.parametrize("start", range(0, 60, 20))
 def test_drawn_encodings(start: int) -> None:

@@ -39,6 +39,7 @@ from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 BYTES = {character: id_ for id_, character in enumerate(BYTE_TO_CHARACTER.values())}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("compat-huggingface")
 @pytest.mark.parametrize("start", range(0, 60, 10))
 def test_drawn_calls(start: int) -> None:

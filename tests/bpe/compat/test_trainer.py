@@ -151,6 +151,7 @@ def both_trained(
     return trained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalizer", NORMALIZERS)
 @pytest.mark.parametrize("pre_tokenizer", PRE_TOKENIZERS)
 def test_vocabularies_of_another_size_or_with_other_merges(

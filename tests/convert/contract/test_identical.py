@@ -69,6 +69,7 @@ def corpus() -> Iterator[tuple[list[str], dict[int, dict[str, bytes]]]]:
         yield inputs, {zarr_format: tree(f"{zarr_format}") for zarr_format in (2, 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("deterministic")
 @pytest.mark.parametrize(
     ("engine", "workers"),

@@ -118,6 +118,7 @@ def test_a_mistake_is_one_line(name: str) -> None:
     assert (tree("."), sorted(path.name for path in Path().iterdir())) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [3000, 20_000])
 def test_a_disk_that_takes_no_more_is_one_line(limit: int, folder: Path) -> None:
     (folder / "in.txt").write_bytes(sample_text(3000))

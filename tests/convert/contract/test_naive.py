@@ -66,6 +66,7 @@ def check(expected: Expected, summary: Summary, has_mask: bool = False) -> None:
     assert not Path("out.partial").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("input-formats")
 @pytest.mark.promise("no-loss")
 @pytest.mark.parametrize("faults", [False, True], ids=["good", "bad records and files"])
@@ -97,6 +98,7 @@ def test_any_corpus(
         }
 
 
+@pytest.mark.slow
 @pytest.mark.promise("masks")
 @pytest.mark.parametrize("kind", ["prompts", "chats"])
 @given(st.data(), st.sampled_from(RECORD_FORMS), ENGINES, limits())
@@ -142,6 +144,7 @@ def test_copies_of_a_document_are_in_one_split(more: dict[str, Any]) -> None:
     assert len(train | validation) == len(set(texts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", SEPARATORS)
 @pytest.mark.usefixtures("folder")
 def test_every_boundary_in_and_around_separators(separator: str) -> None:
@@ -171,6 +174,7 @@ def test_text_chunks_of_a_few_bytes(
         check(expected, summary)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("no-loss")
 @pytest.mark.parametrize("form", ["txt", "jsonl", "parquet", "txt.gz", "jsonl.zst"])
 @pytest.mark.usefixtures("folder")
@@ -201,6 +205,7 @@ CUT_KINDS = [f"{form}.{rest}" for form in ("txt", "jsonl", "csv", "tar") for res
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("input-formats")
 @pytest.mark.promise("no-loss")
 @given(st.sampled_from(CUT_KINDS), st.floats(0, 1), st.integers(0, 1000), st.integers(20, 500))

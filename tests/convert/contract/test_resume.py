@@ -114,6 +114,7 @@ CHANGES: dict[str, tuple[dict[str, Any] | Callable[[], None], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.promise("no-mixture")
 @pytest.mark.promise("restart")
 @pytest.mark.parametrize("name", CHANGES)
@@ -332,6 +333,7 @@ def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple
     assert {name: data for name, data in tree(".").items() if not name.startswith("out")} == before
 
 
+@pytest.mark.slow
 @pytest.mark.promise("exit-codes")
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_an_orderly_stop_leaves_no_worker(name: str, code: int, undisturbed: Undisturbed) -> None:
@@ -348,6 +350,7 @@ def test_an_orderly_stop_leaves_no_worker(name: str, code: int, undisturbed: Und
     assert tree("out") == undisturbed.dataset
 
 
+@pytest.mark.slow
 @pytest.mark.promise("one-run")
 def test_a_second_run_on_the_same_output_is_refused(undisturbed: Undisturbed) -> None:
     undisturbed.begin()

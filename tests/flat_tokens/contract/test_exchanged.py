@@ -38,6 +38,7 @@ def run(*words: object) -> int:
     return main([str(word) for word in words])
 
 
+@pytest.mark.slow
 @pytest.mark.promise("exchange")
 @given(datasets(), st.sampled_from([*SUFFIXES, "jsonl"]))
 def test_documents_are_the_same_there_and_back(drawn: Drawn, name: str) -> None:
@@ -135,6 +136,7 @@ def test_megatron_is_written_as_documented(rows: Sequences, dtype: str) -> None:
         assert foreign.read_megatron(out / "train") == rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FOREIGN)
 def test_any_changed_byte_is_read_or_reported(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

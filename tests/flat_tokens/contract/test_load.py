@@ -195,6 +195,7 @@ def read(adapter: str, loader: Any, first: int, stop: int, pair: tuple[str, str]
             yield Fields(fields).make(batch, np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("masks")
 @pytest.mark.promise("batches")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -215,6 +216,7 @@ def test_any_batch_has_its_rows(tmp_path: Path, seed: int, adapter: str) -> None
             check(found, case.expected(loader, step, pair))
 
 
+@pytest.mark.slow
 @pytest.mark.promise("batches")
 @pytest.mark.parametrize("seed", range(25))
 def test_steps_in_any_order(tmp_path: Path, seed: int) -> None:
@@ -249,6 +251,7 @@ def test_a_run_resumes_on_other_ranks(tmp_path: Path, seed: int) -> None:
     assert np.array_equal(together[: case.batch_size], whole.batch(step).targets)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("epochs")
 @pytest.mark.parametrize("seed", range(10))
 def test_each_pass_is_the_next_epoch(tmp_path: Path, seed: int) -> None:

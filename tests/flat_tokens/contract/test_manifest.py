@@ -33,6 +33,7 @@ def read_all(root: Path) -> None:
     flat_tokens.verify_dataset(root).require_ok()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("damage")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_flip_and_truncation_is_found(root: Path, name: str) -> None:

@@ -54,6 +54,7 @@ def changed(rng: random.Random, data: bytes) -> bytes:
     return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("damage")
 @given(datasets(), st.randoms(use_true_random=False))
 @examples(0.5)

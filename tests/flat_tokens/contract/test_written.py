@@ -37,6 +37,7 @@ from tests.flat_tokens.contract.drawn_datasets import (
 from tokenmill.stores import AlreadyThere, open_store
 
 
+@pytest.mark.slow
 @pytest.mark.promise("format")
 @given(datasets())
 def test_zarr_reads_the_arrays_of_the_format(drawn: Drawn) -> None:
@@ -282,6 +283,7 @@ def write_run(
     return low_level.write_run(open_store(url, options), "train", layout, "encoded_tokens", first, tokens)
 
 
+@pytest.mark.slow
 def test_several_processes_write_one_split(moto: str, random_sequences: Any) -> None:
     """Each task runs twice, as if a worker was declared lost but continued to write."""
     from servers import BUCKET, s3_options
