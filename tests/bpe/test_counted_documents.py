@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from input_kinds import KINDS, json_lines, write_kind
+from notes import Notes
 from web_server import WebServer, web_server
 
 from bpe import PretokenCounts, count_files, count_pretokens, train
@@ -160,18 +161,6 @@ def random_documents(rng: random.Random, separator: str, bad: bool) -> list[byte
         fault = rng.choice(BAD) if bad and rng.random() < 0.3 else b""
         found.append(text[:place].encode() + fault + text[place:].encode())
     return found
-
-
-class Notes:
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None: ...
-
-    def update(self, done: int) -> None: ...
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from notes import Notes
 from splits import split
 
 from bpe import CountSet, PretokenCounts, train, train_on
@@ -241,18 +242,6 @@ def test_any_number_of_files_adds_up(size: int, tmp_path: Path, monkeypatch: pyt
     if size > 3:
         with pytest.raises(BadArgument, match="workspace"):
             counted.blocks()
-
-
-class Notes:
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None: ...
-
-    def update(self, done: int) -> None: ...
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 @pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "files"])

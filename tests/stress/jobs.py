@@ -8,6 +8,7 @@ import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bpe import Tokenizer, reference
 
@@ -65,6 +66,16 @@ JOBS = {
 }
 
 
+def trained(texts: list[str], count: int, special: list[str], **options: Any) -> Tokenizer:
+    """Return a tokenizer of the bytes and `count` merges. options: of Tokenizer."""
+    merges = reference.train(reference.count_pretokens(texts, [END]), count)
+    vocab = {index: bytes([byte]) for index, byte in enumerate(reference.printable_bytes())}
+    for left, right in merges:
+        if left + right not in vocab.values():
+            vocab[len(vocab)] = left + right
+    return Tokenizer(vocab, merges, special, **options)
+
+
 def make_inputs(root: Path) -> None:
     """Write texts, records, two tokenizers and a folder for scratch files."""
     (root / "scratch").mkdir()
@@ -77,11 +88,6 @@ def make_inputs(root: Path) -> None:
     records = [{"prompt": f"the {number} of", "completion": f"it's {number}"} for number in range(60)]
     (root / "marked.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     for name, count in [("tok.json", 30), ("other.json", 12)]:
-        merges = reference.train(reference.count_pretokens(texts, [END]), count)
-        vocab = {index: bytes([byte]) for index, byte in enumerate(reference.printable_bytes())}
-        for left, right in merges:
-            if left + right not in vocab.values():
-                vocab[len(vocab)] = left + right
-        Tokenizer(vocab, merges, [END, "<|im_start|>"]).save(root / name)
+        trained(texts, count, [END, "<|im_start|>"]).save(root / name)
     for path in root.iterdir():
         os.utime(path, (1e9, 1e9))

@@ -6,9 +6,9 @@ import random
 import time
 
 import pytest
+from jobs import END, trained
 
-import bpe
-from bpe import Tokenizer, reference
+from bpe import Tokenizer
 
 pytestmark = pytest.mark.stress
 SIZES_MB = (1, 2, 4, 8, 16, 32)
@@ -48,7 +48,7 @@ UNITS = {
 }
 
 
-def trained(**options: object) -> Tokenizer:
+def small(**options: object) -> Tokenizer:
     texts = [
         fibonacci(3000),
         drawn("ab")[:3000],
@@ -57,22 +57,17 @@ def trained(**options: object) -> Tokenizer:
         " " * 600,
         "的一是" * 200,
     ]
-    merges = reference.train(reference.count_pretokens(texts, []), 300)
-    vocab = {index: bytes([byte]) for index, byte in enumerate(reference.printable_bytes())}
-    for left, right in merges:
-        if left + right not in vocab.values():
-            vocab[len(vocab)] = left + right
-    return Tokenizer(vocab, merges, ["<|endoftext|>"], **options)
+    return trained(texts, 300, [END], **options)
 
 
 TOKENIZERS = {
-    "gpt2": lambda: trained(),
-    "o200k": lambda: trained(pattern="o200k"),
-    "qwen2 and NFC": lambda: trained(pattern="qwen2", normalizer="NFC"),
+    "gpt2": lambda: small(),
+    "o200k": lambda: small(pattern="o200k"),
+    "qwen2 and NFC": lambda: small(pattern="qwen2", normalizer="NFC"),
 }
 
 
-def seconds(tokenizer: bpe.Tokenizer, text: str, rounds: int = 3) -> float:
+def seconds(tokenizer: Tokenizer, text: str, rounds: int = 3) -> float:
     """Return the least processor time."""
     times = []
     for _ in range(rounds):
