@@ -50,7 +50,7 @@ class CountingRun(ExitStack):
     cut: how text is split, and the counts files.
     keep: file for the counts if a later step fails; None to discard them.
     engine: where the inputs are counted, None for threads of this process.
-    step: what the command does now, for errors. Set it before each step after counting.
+    step: the current step of the command, for errors. Set it before each step after counting.
     """
 
     def __init__(

@@ -130,7 +130,7 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
 
 
 def _every_merge(entries: dict[int, bytes]) -> set[tuple[bytes, bytes]]:
-    """Return all pairs of entries whose joined bytes are an entry."""
+    """Return all pairs of entries that concatenate to an entry."""
     ids = _core.EntryFile.from_entries(entries, None).encoder({}, None, True).merge_ids().tolist()
     return {(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)}
 

@@ -328,7 +328,7 @@ def test_debug_shows_the_traceback(call: Call) -> None:
     assert ": no.json: " in err.splitlines()[-1]
 
 
-# -- streams and signals, each in a process of its own
+# -- streams and signals, each in a separate process
 
 
 def test_streams(call: Call, listed: Any) -> None:

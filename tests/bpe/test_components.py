@@ -119,7 +119,7 @@ def split(expression: str, behavior: str = "Isolated", invert: bool = False) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_sequences_cut_as_theirs(seed: int) -> None:
-    """The core cuts, and so does the fallback for patterns that cannot be compiled."""
+    """The core cuts, as does the fallback for patterns that cannot be compiled."""
     rng = Random(seed)
     for _ in range(16):
         item = sequence(rng)

@@ -22,7 +22,7 @@ SIZES = [100_000, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000, 8_000_000]
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_a_referenced_result_never_changes(threads: int) -> None:
-    """Results and views of them, made by several callers, some of which drop them at once."""
+    """Results and views of them, made by several callers; some drop them at once."""
     tokenizer = Tokenizer({i: bytes([i]) for i in range(256)}, [])
 
     def work(seed: int) -> bool:

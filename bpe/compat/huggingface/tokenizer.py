@@ -57,7 +57,7 @@ class _Built(NamedTuple):
     """Made from the state of a tokenizer.
 
     engine: returns the engine, which is built when it is first needed.
-    processor: a copy of the post-processor, for encodings whose tokens are read after it has changed.
+    processor: a copy of the post-processor, for encodings that are read after it has changed.
     around: without and with special tokens, the IDs before and after a text; None if it does not occur once.
     added: ID -> normalized text of the added tokens. skipped: IDs that decoding can skip.
     """

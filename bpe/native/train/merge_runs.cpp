@@ -75,7 +75,8 @@ bool is_later(const Slice *a, const Slice *b) {
   return b->next() < a->next();
 }
 
-// Restore the heap, whose first slice has another next record. One pass costs half of pop_heap and push_heap.
+// Restore the heap after its first slice has moved to the next record. One pass costs half of pop_heap and
+// push_heap.
 void sift_down(std::vector<Slice *> &heap) {
   Slice *const moved = heap[0];
   size_t at = 0;
@@ -89,7 +90,7 @@ void sift_down(std::vector<Slice *> &heap) {
   heap[at] = moved;
 }
 
-// Return the sum of slices, none of which is empty.
+// Return the sum of slices. No slice may be empty.
 SortedRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
   std::vector<Slice *> heap; // the slice with the least next record first
   for (Slice &slice : slices)

@@ -1,7 +1,7 @@
 // The merge loop:
 //
 //   list the most frequent pairs and the offsets of each
-//   while entries are wanted:
+//   until there are enough entries:
 //     pair = the pair with the highest count; if none is listed: compact the slots, list the next pairs
 //     for each offset of the pair that still holds it:
 //       replace the two IDs by the merged one
