@@ -22,7 +22,7 @@ from convert.document_ends import document_ends
 from convert.driver.context import Context
 from convert.driver.estimate import check_space, estimate_lines
 from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
-from convert.driver.resume import leave_out, resume
+from convert.driver.resume import resume
 from convert.driver.schedule import EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
 from convert.encode.encode_task import smallest_hashes
@@ -31,7 +31,7 @@ from convert.encode.job import Clock, Job, Setup, hand_out
 from convert.errors import COMPLETE, Advice, BadInput, Refused, UsageError, printable
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan, make_plan
-from convert.planning.plan_record import RecordFile, plan_record, with_left_out
+from convert.planning.plan_record import plan_record
 from convert.workdir.journal import Recorded, threshold_entry
 from convert.workdir.overlaps import overlaps, overlaps_of_files, standard_input_file
 from convert.workdir.store import open_workdir
@@ -137,18 +137,12 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         if STANDARD_INPUT in options.inputs:  # read last, because it can be read only once
             standard_input = spool(workspace.standard_input, options.input_format, options.storage_options)
             setup = with_sources(setup, find_sources(options, progress, standard_input))
-        former: RecordFile | None = None
-        with suppress(ValueError):  # of a damaged plan, which `open` reports
-            former = None if options.restart else workspace.former_plan()
-            if former is not None:
-                setup = with_sources(setup, with_left_out(former, setup.plan.sources))
-        if former is None:  # else a part of the space is in use
+        if options.restart or not workspace.has_plan:  # else a part of the space is in use
             check_space(setup)
         plan = setup.plan
         if workspace.open(plan_record(plan, setup.source["source_sha256"], setup.recorded)):
             progress.note(f"resuming from {workspace.root}")
         finished = workspace.log.recorded()
-        leave_out(plan, workspace, finished)
         job = Job(
             **vars(setup),
             shards=workspace.shard_store,
@@ -187,7 +181,7 @@ def _choose_threshold(context: Context, recorded: Recorded) -> int | None:
     """
     plan, workspace, count = context.plan, context.workspace, context.options.validation_docs
     known = None if count is None else recorded.threshold(count)
-    if count is None or (known is not None and plan.source_count == len(plan.sources)):
+    if count is None or known is not None:
         return known
     smallest = SmallestHashes(count)
     choose = partial(smallest_hashes, key=context.job_key, count=count)
@@ -198,11 +192,6 @@ def _choose_threshold(context: Context, recorded: Recorded) -> int | None:
             smallest.add(hashes)
             stage.advance(plan.work_bytes(chunk))
     threshold = smallest.threshold()
-    if known not in (None, threshold):
-        raise Refused(
-            f"--validation-docs: an input changed since {workspace.root} was started, so other documents would be "
-            f"held out (got {count}). Start over with --restart."
-        )
     workspace.log.append([threshold_entry(count, threshold)])
     return threshold
 
@@ -314,7 +303,7 @@ def _advising(options: ConvertOptions, workspace: WorkDir) -> Iterator[None]:
         sentences = [f"Finished work is kept in {workspace.root}."]
         if code == BadInput.exit_code:
             if options.on_error == "fail":
-                sentences.append("To resume, add --on-error skip, --on-error quarantine or --exclude.")
+                sentences.append("To resume, add --on-error skip or --on-error quarantine.")
             elif "--max-errors" in line:
                 sentences.append("To resume, raise --max-errors.")
             sentences.append("After repairing a file or changing other options, pass --restart.")

@@ -100,8 +100,6 @@ def _recorded_options(context: Context, ledger: Ledger) -> dict[str, Any]:
 def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
     """Yield the manifest's facts about each source, one at a time: there may be a million."""
     for number, (source, counts) in enumerate(zip(context.plan.sources, ledger.sources, strict=True)):
-        if source.is_left_out:
-            continue
         facts = {"path": recorded_path(source.name), "bytes": source.size_bytes}
         if source.version:
             facts["version"] = source.version
@@ -152,11 +150,10 @@ def verify(context: Context, ledger: Ledger, files: list[FileRecord], watch: Cal
 def summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -> Summary:
     """Return the summary, and show warnings about the result."""
     ledger, sources = work.ledger, context.plan.sources
-    left_out = sum(source.size_bytes for source in sources if source.is_left_out)
     summary = Summary(
         output=context.options.output,
-        source_count=context.plan.source_count,
-        source_bytes=context.plan.total_bytes - left_out,
+        source_count=len(sources),
+        source_bytes=context.plan.total_bytes,
         disk_bytes=sum(file.bytes for file in files),
         array_bytes=sum(file.bytes for written in ledger.files for file in written.records()),
         splits=ledger.counts,

@@ -25,13 +25,11 @@ from typing import Any, NamedTuple
 from convert.driver.context import Context
 from convert.driver.ledger import Ledger
 from convert.encode import encode_task
-from convert.errors import Refused, printable
-from convert.planning.plan import Plan
+from convert.errors import Refused
 from convert.shards import merge
 from convert.shards.intake import is_usable, lacks_quarantine
 from convert.shards.merge import FileCheck, MergeTask, ShardCheck, WrittenFiles
 from convert.workdir.journal import Recorded
-from convert.workdir.workdir import WorkDir
 from flat_tokens.writer import place_of
 from tokenmill.inputs.sources import empty_tables
 
@@ -46,27 +44,6 @@ class Resumed(NamedTuple):
     ledger: Ledger
     tasks: list[MergeTask]
     lost: Mapping[str, int]
-
-
-def leave_out(plan: Plan, workspace: WorkDir, recorded: Recorded) -> None:
-    """Remove recorded shards of text chunks with files that are no longer inputs, and write the plan.
-
-    Such files stay in the plan without their text, so that all text chunks keep their boundaries. Their text chunks are
-    encoded again. Raise Refused (exit 6) if a shard contains documents of such a file.
-    """
-    left_out = {number for number, source in enumerate(plan.sources) if source.is_left_out}
-    if not left_out:
-        return
-    chunks = {index for number in left_out for index in plan.chunks_of(number)}
-    for record in list(recorded.shards.values()):
-        if gone := left_out.intersection(counts.source_index for counts in record.sources):
-            raise Refused(
-                f"{printable(plan.sources[min(gone)].shown)}: is no longer an input, but {workspace.root} already "
-                "contains its documents. Add it again, or start over with --restart."
-            )
-        if record.id.chunk_index in chunks:
-            del recorded.shards[record.id]
-    workspace.write_plan()
 
 
 def resume(context: Context, recorded: Recorded, threshold: int | None = None) -> Resumed:

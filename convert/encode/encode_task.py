@@ -329,8 +329,6 @@ def _read_chunk(
     plan, done_bytes, decoded_bytes = job.plan, 0, 0
     for piece in plan.pieces(chunk):
         source = plan.sources[piece.source_index]
-        if source.is_left_out:
-            continue
         to = (intake, job.separator, buffers)
         try:
             reading = Reading(piece.source_index, source, piece, *to, block=block)

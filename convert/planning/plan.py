@@ -7,7 +7,6 @@ dataset's bytes do not.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,12 +37,10 @@ class Plan(Chunks):
 
     chunk_starts: offset of each chunk in the concatenated sources.
     shard_text_bytes: a shard ends at the first document boundary after this much decoded text.
-    source_count: sources that are read.
     """
 
     chunk_starts: array[int]
     shard_text_bytes: int
-    source_count: int
 
     @property
     def chunk_count(self) -> int:
@@ -60,11 +57,6 @@ class Plan(Chunks):
         """Return the indexes of the text chunks of a task (index, count) of a job array; of all for None."""
         index, count = task or (0, 1)
         return range(index, self.chunk_count, count)
-
-    def chunks_of(self, source_index: int) -> range:
-        """Return the indexes of the text chunks that contain bytes of a source."""
-        start, stop = self.source_starts[source_index], self.source_starts[source_index + 1]
-        return range(bisect_right(self.chunk_starts, start) - 1, bisect_left(self.chunk_starts, stop))
 
     def can_unpack(self, chunk: TextChunk) -> bool:
         """Return whether the chunk is one large compressed file of text or JSON Lines."""
@@ -85,7 +77,6 @@ def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
         starts,
         _chunk_starts(sources, starts, size),
         max(size, MIN_GIVEN_SHARD_BYTES if chunk_bytes else MIN_SHARD_BYTES),
-        len(sources) - sources.left_out()[0],
     )
 
 

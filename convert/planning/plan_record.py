@@ -1,29 +1,26 @@
 """The inputs and options that finished shards depend on, in `plan.json`. Equal records mean equal shards.
 
-    {"tokenmill_plan": 14, "tokenizer_sha256": "...", ..., "number of sources": 2, "run": "...", "scratch": ""}
+    {"tokenmill_plan": 17, "tokenizer_sha256": "...", ..., "number of sources": 2, "run": "...", "scratch": ""}
     ["en.txt", 12582912, 1699999999000000000, null, null, "text"]
     ["s3://bucket/more.jsonl.gz", 4, null, "\\"etag\\"", "validation", "jsonl.gz"]
 
-Each line is a JSON value. The file is written and compared line by line, so that a million sources take no memory.
+Each line is a JSON value. Plans are compared line by line, so that a million sources take little memory.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from convert.planning.plan import Plan
-from tokenmill.inputs.kinds import Kind
-from tokenmill.inputs.source_list import LEFT_OUT, Source, SourceList
+from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.sources import recorded_path
 
-PLAN_VERSION = 16
+PLAN_VERSION = 17
 _VERSION, _COUNT = "tokenmill_plan", "number of sources"
 _DISPLAYED = {
     _VERSION: "plan version",
@@ -42,7 +39,7 @@ class PlanRecord(NamedTuple):
     head: Mapping[str, Any]
     sources: Iterable[Source] = ()
 
-    def lines(self, run: str = "0", scratch: str = "") -> Iterator[bytes]:
+    def lines(self, run: str, scratch: str) -> Iterator[bytes]:
         """Yield the lines of plan.json. run: the number of the run. scratch: where its shards are."""
         yield json.dumps({**self.head, "run": run, "scratch": scratch}).encode("ascii") + b"\n"
         yield from map(_line, self.sources)
@@ -61,43 +58,58 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
     return PlanRecord(head, plan.sources)
 
 
-class RecordFile:
-    """A plan.json, given as a file or its bytes. ValueError, now or when the sources are read, if it is damaged.
+class FormerPlan(NamedTuple):
+    """A plan.json that was read. lines: of its sources. run, scratch: as for PlanRecord.lines."""
 
-    run, scratch: as for PlanRecord.lines.
-    """
+    head: Mapping[str, Any]
+    lines: Iterator[bytes]
+    run: str
+    scratch: str
 
-    def __init__(self, content: Path | bytes) -> None:
-        self._content = content
-        head = _value(next(self._lines(), b""))
+    @classmethod
+    def of(cls, data: bytes) -> FormerPlan:
+        """Read the bytes of a plan.json. Raise ValueError if it is damaged."""
+        lines = io.BytesIO(data)
+        head = _value(next(lines, b""))
         if not isinstance(head, dict):
             raise ValueError("not a JSON object")
-        self.run, self.scratch = str(head.pop("run", "0")), str(head.pop("scratch", ""))
-        if not _RUN.fullmatch(self.run):
+        run, scratch = str(head.pop("run", "0")), str(head.pop("scratch", ""))
+        if not _RUN.fullmatch(run):
             raise ValueError("invalid run number")
-        self.head, self.version = head, head.get(_VERSION)
-
-    def sources(self) -> Iterator[list[Any]]:
-        """Yield the values of each source."""
-        count = 0
-        for count, line in enumerate(self._lines()):
-            if count == 0:
-                continue
-            values = _value(line) if line.endswith(b"\n") else None
-            if (
-                not isinstance(values, list)
-                or len(values) != len(_SOURCE_FIELDS)
-                or not isinstance(values[0], str)
-            ):
-                raise ValueError("invalid source entry")
-            yield values
-        if count != self.head.get(_COUNT, 0):
+        if head.get(_VERSION) == PLAN_VERSION and head.get(_COUNT) != data.count(b"\n") - 1:
             raise ValueError("truncated")
+        return cls(head, lines, run, scratch)
 
-    def _lines(self) -> Iterator[bytes]:
-        content = self._content
-        with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
-            yield from file
+    @property
+    def is_of_this_version(self) -> bool:
+        """Whether this version of the program wrote it."""
+        return self.head.get(_VERSION) == PLAN_VERSION
+
+
+def differences(old: FormerPlan, new: PlanRecord) -> Iterator[str]:
+    """Yield how a new plan differs from the former one: "--seed 0 (now 1)", "size of en.txt 3 (now 4)"."""
+    if not old.is_of_this_version:  # the rest may have another form
+        yield _difference(_VERSION, old.head.get(_VERSION), PLAN_VERSION)
+        return
+    as_read = json.loads(json.dumps(new.head))  # tuples become lists
+    former, now = ({**head, **head.get("options", {}), "options": 0} for head in (old.head, as_read))
+    for name in {**now, **former}:
+        if json.dumps(former.get(name)) != json.dumps(now.get(name)):  # 1 is not True
+            yield _difference(name, former.get(name), now.get(name))
+    for number, (line, given) in enumerate(zip_longest(old.lines, map(_line, new.sources)), 1):
+        if line == given:
+            continue
+        values, others = (
+            [None] * len(_SOURCE_FIELDS) if one is None else _value(one) for one in (line, given)
+        )
+        if not isinstance(values, list) or len(values) != len(_SOURCE_FIELDS):
+            raise ValueError("invalid source entry")
+        if values[0] != others[0]:
+            yield _difference(f"input {number}", values[0], others[0])
+            continue
+        for name, value, other in zip(_SOURCE_FIELDS, values, others, strict=True):
+            if value != other:
+                yield _difference(f"{name} of {values[0]}", value, other)
 
 
 def _value(line: bytes) -> Any:
@@ -106,52 +118,6 @@ def _value(line: bytes) -> Any:
         return json.loads(line)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def differences(old: RecordFile, new: PlanRecord) -> Iterator[str]:
-    """Yield how a new plan differs from the recorded one: "--seed 0 (now 1)", "size of en.txt 3 (now 4)"."""
-    if old.version != new.head.get(_VERSION):  # the rest may have another form
-        yield _difference(_VERSION, old.version, new.head.get(_VERSION))
-        return
-    given_head = json.loads(json.dumps(new.head))  # tuples become lists, as in the file
-    former, now = ({**head, **head.get("options", {})} for head in (old.head, given_head))
-    for name in (name for name in {**now, **former} if name != "options"):
-        if former.get(name) != now.get(name) or type(former.get(name)) is not type(now.get(name)):
-            yield _difference(name, former.get(name), now.get(name))
-    if former.get(_COUNT) != now.get(_COUNT):
-        return
-    for number, (values, source) in enumerate(zip_longest(old.sources(), new.sources), 1):
-        if values is None or source is None:
-            raise ValueError("lists another number of sources than it declares")
-        given = json.loads(_line(source))
-        if values[0] != given[0]:
-            yield _difference(f"input {number}", values[0], given[0])
-        elif not source.is_left_out:
-            for name, value, other in zip(_SOURCE_FIELDS, values, given, strict=True):
-                if value != other:
-                    yield _difference(f"{name} of {values[0]}", value, other)
-
-
-def with_left_out(old: RecordFile, sources: SourceList) -> SourceList:
-    """Return the sources with those that only the recorded run has, marked as left out, each at its position.
-
-    Unchanged if the recorded run has no others, or has them in another order.
-    """
-    if old.version != PLAN_VERSION or old.head.get(_COUNT, 0) <= len(sources):
-        return sources
-    found, remaining = SourceList(), iter(sources)
-    following = next(remaining, None)
-    for path, size, mtime_ns, version, _, kind in old.sources():
-        if following is not None and recorded_path(following.name) == path:
-            found.append(following)
-            following = next(remaining, None)
-        elif path == "-":
-            return sources
-        else:
-            name = os.fsdecode(path.encode("utf-8", "surrogateescape"))
-            kind = Kind(*kind.split("."))
-            found.append(Source(name, size, mtime_ns or 0, LEFT_OUT, kind, version=version or ""))
-    return found if following is None else sources
 
 
 def _line(source: Source) -> bytes:

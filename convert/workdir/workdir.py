@@ -24,7 +24,7 @@ from typing import Any
 
 from convert.errors import Refused, StorageError, printable
 from convert.options import ConvertOptions
-from convert.planning.plan_record import PLAN_VERSION, PlanRecord, RecordFile, differences
+from convert.planning.plan_record import FormerPlan, PlanRecord, differences
 from convert.shards.shard_store import ShardStore, shards_at
 from convert.workdir.journal import Journal
 from flat_tokens.writer import Destination
@@ -127,15 +127,18 @@ class WorkDir(ABC):
         """Delete all files of the unfinished dataset except `keep`, paths in it."""
         self._delete(self._objects, (entry.key for entry in self._objects.list() if entry.key not in keep))
 
-    def former_plan(self) -> RecordFile | None:
-        """Return the plan of the unfinished run, if there is one; ValueError if it is damaged."""
-        if not holds(self._store, PLAN_NAME):
-            return None
-        is_local = self._store.is_local
-        return RecordFile(Path(self.place, PLAN_NAME) if is_local else bytes(self._store.read(PLAN_NAME)))
+    @property
+    def has_plan(self) -> bool:
+        """Whether there is an unfinished run."""
+        return holds(self._store, PLAN_NAME)
 
-    def write_plan(self, if_absent: bool = False) -> None:
-        """Write the plan, for example because sources were marked as left out since `open`."""
+    def _former_plan(self) -> FormerPlan | None:
+        """Return the plan of the unfinished run, if there is one; ValueError if it is damaged."""
+        with suppress(StoreNotFound):
+            return FormerPlan.of(bytes(self._store.read(PLAN_NAME)))
+        return None
+
+    def _write_plan(self, if_absent: bool = False) -> None:
         lines = self._plan.lines(self._run, self.scratch)
         self.log.confirm()
         if self._store.is_local and not if_absent:
@@ -185,14 +188,14 @@ class WorkDir(ABC):
     def _resumes(self, plan: PlanRecord) -> bool:
         """Return whether there is an unfinished run with this plan; Refused if its plan differs."""
         try:
-            former = self.former_plan()
+            former = self._former_plan()
             if former is None:
                 return False
             self.log.begin(former.run)
             found = list(islice(differences(former, plan), MAX_DIFFERENCES))
         except ValueError as error:
             raise Refused(f"{self.root}/{PLAN_NAME}: damaged ({error}). Start over with --restart.") from None
-        is_needed = self.task is not None or self.log.holds_work or former.version != PLAN_VERSION
+        is_needed = self.task is not None or self.log.holds_work or not former.is_of_this_version
         if found and is_needed:
             raise Refused(
                 printable(
@@ -209,7 +212,7 @@ class WorkDir(ABC):
             self._clear()
         self._run, self.scratch = os.urandom(8).hex(), self._new_scratch()
         try:
-            self.write_plan(if_absent=self.task is not None)
+            self._write_plan(if_absent=self.task is not None)
         except AlreadyThere:
             return False
         self.log.begin(self._run, is_new=True)
@@ -229,7 +232,7 @@ class WorkDir(ABC):
             if self.task is not None:
                 raise missing_folder(Path(self.scratch).parent, "--scratch")
             self.scratch = self._new_scratch()
-            self.write_plan()
+            self._write_plan()
         shards = self.shard_store.store
         if shards.is_local:
             shards.path.mkdir(parents=True, exist_ok=True)
@@ -237,7 +240,7 @@ class WorkDir(ABC):
     def _remove_scratch(self) -> None:
         """Remove the shards of the unfinished run that are outside the work folder."""
         with suppress(ValueError):
-            former = self.former_plan()
+            former = self._former_plan()
             if former is not None and former.scratch.endswith(_SHARDS_ENDING):
                 shards = shards_at(former.scratch, self._given.storage_options).store
                 if shards.is_local:

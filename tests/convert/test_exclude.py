@@ -1,13 +1,12 @@
-"""--exclude leaves files out, also of an unfinished run that has none of their documents."""
+"""--exclude leaves files out of a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from runs import Inline, convert, rejected, run_here, sample_documents, sequences, tree
+from runs import rejected, run_here, sample_documents, tree
 from strategies import END, compressed
 
 from bpe.__main__ import main as bpe_main
@@ -77,39 +76,15 @@ def test_files_that_no_command_can_read_are_left_out(files: Path) -> None:
     assert bpe_main([*count, *exclude]) == 0
 
 
-@pytest.mark.parametrize("size", [300, 1_000_000])
-@pytest.mark.parametrize("how", ["exclude", "delete"])
-def test_a_bad_file_may_leave_an_unfinished_run(how: str, size: int, files: Path) -> None:
+def test_an_unfinished_run_with_a_bad_file_resumes_with_skip_but_not_without_the_file(files: Path) -> None:
     cut(files / "part-0/6.txt.gz")
-    options: dict[str, Any] = SMALL | {"text_chunk_bytes": size}
-    error = rejected(3, "in/**", **options)
+    error = rejected(3, "in/**", **SMALL)
     assert "--on-error skip" in error
-    has_work = Path("out.partial").exists()
-    assert has_work == ("--exclude" in error) == (size == 300)
-    if how == "delete":
-        (files / "part-0/6.txt.gz").unlink()
-    more = {"exclude": "6.txt.gz"} if how == "exclude" else {}
-    assert run_here("in/**", **options, **more)[0] == 0
-    convert(Inline(), inputs=["in/**"], output="fresh", exclude="6.txt.gz", validation_fraction=0.2)
-    assert sequences("out") == sequences("fresh")
-
-
-def test_a_file_that_was_left_out_cannot_come_back(files: Path) -> None:
-    cut(files / "part-0/6.txt.gz")
-    cut(files / "part-1/3.txt.gz")
-    rejected(3, "in/**", **SMALL)
-    rejected(3, "in/**", exclude="6.txt.gz", **SMALL)  # the other one
-    assert "left out" in rejected(6, "in/**", **SMALL)
-    both = ["6.txt.gz", "3.txt.gz"]
-    assert run_here("in/**", exclude=both, **SMALL)[0] == 0
-    assert run_here("in/**", exclude=both, output="fresh", **SMALL)[0] == 0
-    assert tree("out") == tree("fresh")
-
-
-def test_a_file_with_documents_in_the_unfinished_run_has_to_stay(files: Path) -> None:
-    cut(files / "part-0/6.txt.gz")
-    rejected(3, "in/**", **SMALL)
-    error = rejected(6, "in/**", exclude="0.txt.gz", **SMALL)
-    assert "error: in/part-0/0.txt.gz: " in error
+    error = rejected(6, "in/**", exclude="6.txt.gz", **SMALL)
+    assert "input file count 8 (now 7)" in error
     assert "--restart" in error
-    assert run_here("in/**", exclude=["0.txt.gz", "6.txt.gz"], restart=True, **SMALL)[0] == 0
+    code, out, _ = run_here("in/**", on_error="skip", **SMALL)
+    assert code == 0
+    assert "reused" in out
+    assert run_here("in/**", on_error="skip", output="fresh", **SMALL)[0] == 0
+    assert tree("out") == tree("fresh")

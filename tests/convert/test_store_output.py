@@ -185,6 +185,6 @@ def test_the_first_error_of_a_run_does_not_hide_the_next(clean: dict[str, bytes]
     Path("bad.txt").write_text(f"a{END}\udcff", errors="surrogateescape")
     assert error_of(Inline(), inputs=["en.txt", "bad.txt"], output=output.url, **OPTIONS).exit_code == 3
     assert (
-        run_here("en.txt", "bad.txt", exclude="bad*", output=output.url, **OPTIONS, progress="none")[0] == 0
+        run_here("en.txt", "bad.txt", on_error="skip", output=output.url, **OPTIONS, progress="none")[0] == 0
     )
     assert output.objects().keys() == clean.keys()

@@ -41,8 +41,6 @@ def samples_of(
     intake = Intake(rules._replace(on_error="skip", max_errors=None))
     for index, offset in _offsets(chunks):
         source = chunks.sources[index]
-        if source.is_left_out:
-            continue
         start, stop, last_stop = 0, source.size_bytes, stops.get(index, 0)
         try:
             if not source.kind.is_decoded and not (source.kind.format == "jsonl" and is_array(source, rules)):

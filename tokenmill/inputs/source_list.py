@@ -10,14 +10,12 @@ from tokenmill.inputs.kinds import Kind
 from tokenmill.stores import RandomFile, open_file
 from tokenmill.stores.url import shown_url
 
-LEFT_OUT = "left out"
-
 
 class Source(NamedTuple):
     """One input file or object. Its size and time identify the content, or on a store its size and version.
 
     path: path as the arguments name it, or a URL.
-    split: "validation", LEFT_OUT if an unfinished run read the file and this run does not, or None for a split by hash.
+    split: "validation", or None for a split by hash.
     digest: digest of standard input, which the file `path` holds; None for all other sources.
     version: etag of an object; "" for a file.
     options: settings of the store, as pairs.
@@ -36,11 +34,6 @@ class Source(NamedTuple):
     def name(self) -> str:
         """Name in plans and manifests: the shown path, or "-" for standard input."""
         return "-" if self.digest is not None else self.shown
-
-    @property
-    def is_left_out(self) -> bool:
-        """Whether none of the text belongs to the corpus."""
-        return self.split == LEFT_OUT
 
     @property
     def shown(self) -> str:
@@ -73,8 +66,3 @@ class SourceList(list[Source]):
     def kinds(self) -> set[Kind]:
         """The distinct kinds."""
         return {source.kind for source in self}
-
-    def left_out(self) -> tuple[int, int]:
-        """Number and total bytes of the sources that are left out."""
-        sizes = [source.size_bytes for source in self if source.is_left_out]
-        return len(sizes), sum(sizes)

@@ -151,7 +151,7 @@ def empty_tables(sources: Sequence[Source]) -> dict[int, str]:
     return {
         index: empty_table(source.shown, source.kind)
         for index, source in enumerate(sources)
-        if not source.size_bytes and not source.is_left_out and FORMATS[source.kind.format].is_encoded
+        if not source.size_bytes and FORMATS[source.kind.format].is_encoded
     }
 
 
