@@ -1,3 +1,9 @@
+// for each value:
+//   repeat:
+//     left, right = the upper and lower bits of the value
+//     4 times, each with two of the keys: left ^= mix(right + key); right ^= mix(left + key)
+//     value = left and right together
+//   until value < size: twice on average at most if size > 32
 #include "permute.hpp"
 
 #include <bit>

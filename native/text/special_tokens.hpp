@@ -1,11 +1,14 @@
 // Find special tokens in a text: the leftmost match first, the longest of those at one offset, no overlaps.
 //
-// As in Hugging Face's added tokens, a token may be rejected next to a word (single_word) or include the
-// whitespace before and after it (lstrip, rstrip). Both are decided after the search. A rejected token still
-// hides the tokens it overlaps. Whitespace included in a match may contain tokens, which are found too.
+//     offset = the next one where the first two bytes of a token occur
+//     match = the longest token at offset, or continue after it
+//     next to a word and single_word: continue after the match; lstrip, rstrip: extend it over whitespace
 //
-// The search skips offsets where no token can start by their first two bytes. It takes linear time for any
-// tokens: long tokens are matched at all offsets of a block at once. Immutable and thread-safe.
+// 1. Flags are as in Hugging Face's added tokens. A rejected token still hides the tokens it overlaps.
+//    Whitespace included in a match may contain tokens, which are found too.
+// 2. The search takes linear time for any tokens: long tokens are matched at all offsets of a block at once.
+//
+// Immutable and thread-safe.
 #pragma once
 
 #include "text/first_two_bytes.hpp"

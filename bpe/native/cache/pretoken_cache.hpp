@@ -1,14 +1,18 @@
 // A bounded cache from pretokens to IDs. A hit touches one cache line.
 //
-// A slot of 32 bytes holds a key and up to 7 IDs. The key of a pretoken of up to 15 bytes contains its bytes.
-// The key of a longer one, up to 8 KiB, contains a hash (cache_key.hpp); its bytes and IDs are in an arena,
-// where the bytes are compared. The arena also holds the IDs of short pretokens with more than 7. A key is in
-// one of the two slots of its cache line or, if both were used, in the nearest line with an empty slot among
-// eight adjacent lines, so a search ends at the first line with an empty slot. When a third of the slots is
-// used, the table doubles in place: eight lines become sixteen, so growing touches only the new half. For a
-// long text it starts larger. At full size, a pretoken is stored only in its own line, so a lookup never
-// reads a second line. A small share of the new keys that find their line full displace an old key. When the
-// arena is full, its content is dropped.
+//     find(key): line = hash % lines; for line, then its neighbours among eight:
+//         a slot of the line has the key: return it
+//         the line has an empty slot: return null
+//     insert(key, ids): a third of the slots is used: double the table
+//         write to the first empty slot in the same order
+//
+// 1. A slot of 32 bytes holds a key and up to 7 IDs. The key of a pretoken of up to 15 bytes contains its
+//    bytes. The key of a longer one, up to 8 KiB, contains a hash (cache_key.hpp). Its bytes and IDs are in
+//    an arena, where the bytes are compared. The arena also holds more than 7 IDs of a short pretoken.
+// 2. The table doubles in place: eight lines become sixteen, so growing touches only the new half. For a long
+//    text it starts larger.
+// 3. At full size, a pretoken is stored only in its own line, so a lookup never reads a second line. A small
+//    share of the new keys that find their line full displace an old key. A full arena is dropped.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache is not thread-safe; a CacheBudget is.

@@ -7,12 +7,10 @@
 //
 // Beyond that:
 // 1. Batches continue across texts. Row ends and special tokens are items, so short documents cost no more
-// than
-//    their pretokens.
+//    than their pretokens.
 // 2. Misses are collected over many batches (gathered_misses.hpp).
 // 3. A part of a pretoken and a pretoken with the same bytes may have different IDs, since a whole pretoken
-// that
-//    is an entry may be emitted at once. Their keys differ in CacheKey::part_bit.
+//    that is an entry may be emitted at once. Their keys differ in CacheKey::part_bit.
 //
 // Not thread-safe. The bytes of items must stay in place until finish().
 #pragma once

@@ -1,10 +1,17 @@
 // Convert Chinese text to IDs, sixteen characters at a time.
 //
-// Nearly all borders between characters are safe (character_table.hpp). Between safe borders, a character has
-// the same IDs for any pretokens. A border that is not safe matters only where no pretoken ends. If pretoken
-// ends are not known, the two characters determine it, or the walk stops. Two characters that merge with
-// nothing else are looked up as a pair. The rest becomes parts that are looked up in the cache or cut like
-// other pretokens.
+//     while three-byte characters follow and there is room:
+//         block = the next 16 characters, with the IDs of each
+//         joined = the borders in the block that are not safe and where no pretoken ends
+//         for each run of characters with joined borders between them:
+//             two characters that merge with nothing else: replace their IDs by those of the pair
+//             more: write the IDs before the run; the run becomes a part
+//         write the remaining IDs; a line feed between two blocks is written, too
+//
+// 1. Nearly all borders are safe (character_table.hpp). Between safe borders, a character has the same IDs
+//    for any pretokens.
+// 2. If pretoken ends are not known, the two characters at a joined border determine it, or the walk stops.
+// 3. The caller looks up parts in the cache, or cuts them like other pretokens.
 //
 // Compiled once per SIMD variant, hence the unnamed namespace. `Block` comes from character_block.hpp or
 // character_block_avx512.hpp.

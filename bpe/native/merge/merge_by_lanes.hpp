@@ -7,11 +7,9 @@
 //             move everything after the merge one offset forward
 //
 // 1. All pretokens that still merge are one offset shorter after a round, so each round processes one row
-// less.
-//    Pretokens of similar length are grouped, since the longest one of a group determines its time.
+//    less. Pretokens of similar length are grouped, since the longest one of a group determines its time.
 // 2. A look-up waits for memory twice, so the first gathers of both pairs, and of two groups of pretokens,
-// are
-//    issued before the second ones.
+//    are issued before the second ones.
 // 3. Longer pretokens, and batches too small to fill the lanes, use merge_one_by_one.hpp.
 //
 // Included only by sources of variants with gathers, hence the unnamed namespace. `Lanes` comes from

@@ -1,11 +1,16 @@
 // The normal forms NFC, NFD, NFKC and NFKD of Unicode Annex 15, with the Unicode version of Hugging Face
 // tokenizers.
 //
-// A character is clean (class 0) if it does not change and never composes with text before it, so the text
-// can be cut before it. Classes 1 to 254 are marks that do not move if the marks before them have no higher
-// combining class. Other characters are doubtful (255): they compose or decompose. A run extends from a clean
-// character to the next. Runs with a doubtful character or unordered marks are normalized, others are copied.
-// Cost: linear, and n log n for n marks after one character.
+//     for each run, from a clean character up to the next:
+//         no doubtful character and marks in order: copy the run
+//         each character composes with the result so far: write the result
+//         otherwise: decompose; sort each span of marks by class, stably; compose if asked to; write
+//
+// 1. A character is clean (class 0) if it does not change and never composes with text before it, so the text
+//    can be cut before it. Classes 1 to 254 are marks, which stay unless a mark before them has a higher
+//    class. Other characters are doubtful (255): they compose or decompose.
+// 2. A vector search skips clean text.
+// 3. Cost: linear, and n log n for n marks after one character.
 #pragma once
 
 #include "normalize/page_table.hpp"

@@ -1,11 +1,14 @@
 // Distinct pretokens of texts with exact 64-bit counts.
 //
-// A text is cut at its special tokens, which are not counted, and long sections are cut where the pattern
-// allows it (last_safe_cut). Threads process the pieces. Each thread counts into a small private table that
-// stays in its cache, and flushes it as a sorted run when it is full. When the runs are as large as all that
-// was merged before, they are merged with it. Memory is therefore accessed sequentially and not at random as
-// in a large table, and the final counts are sorted. They do not depend on the number of threads or their
-// scheduling.
+//     cut the text at special tokens, and long sections at safe offsets
+//     each thread, for each part: for each pretoken: add 1 to the thread's table
+//         the table is full: sort it and append it to the runs
+//         the runs are as large as all that was merged before: merge them with it
+//     at the end: merge all runs; the counts are sorted
+//
+// 1. A thread's table stays in its CPU cache, and runs are read and written sequentially. A single large
+//    table would cause a cache miss per pretoken.
+// 2. The counts do not depend on the number of threads or on their scheduling.
 #pragma once
 
 #include "normalize/normalizer.hpp"

@@ -11,8 +11,7 @@
 //
 // Beyond that:
 // 1. Sums are arrays indexed by the neighbour's ID, cleared with the list of touched IDs, so an occurrence
-// costs
-//    no search. The cost of a merge is proportional to its occurrences, not to the corpus.
+//    costs no search. The cost of a merge is proportional to its occurrences, not to the corpus.
 // 2. Lists may hold offsets that other merges have changed; the slots show that (merge_slots.hpp).
 // 3. Only pairs that can come up soon are listed, and rare ones are not even counted (pair_index.hpp).
 // 4. IDs have 16 bits and offsets 32 where they fit.
