@@ -1,7 +1,8 @@
-"""The grammar that all pattern dialects share: alternatives, sequences, repeats and size limits.
+"""The grammar that all pattern dialects share: alternatives, sequences, groups, flags, classes and size limits.
 
-A dialect (read_rust.py, read_oniguruma.py) adds its escapes, classes, groups and flags. Literal text stays
-`LiteralText` until the parser knows its neighbors, because "ss" matches "ß" under (?i) in Oniguruma.
+A dialect (read_rust.py, read_oniguruma.py) sets the attributes of `PatternReader` and adds its escapes, repeats and
+ranges. Literal text stays `LiteralText` until the parser knows its neighbors, because "ss" matches "ß" under (?i) in
+Oniguruma.
 """
 
 from __future__ import annotations
@@ -32,16 +33,31 @@ MAX_GROUPS: Final = 64  # nesting depth, as in fancy-regex
 MAX_DEPTH: Final = 200  # of the syntax tree
 
 Mode: TypeAlias = Literal["greedy", "lazy", "possessive"]
+Bounds: TypeAlias = tuple[int, int | None]
 NEWLINE: Final = CodePoints.of("\n")
-_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")  # \R also matches CR LF
 ANY: Final = ~CodePoints()
 EMPTY: Final = Sequence(())
+LINE_START: Final = Choice((TextStart(), Look(Characters(NEWLINE), behind=True)))
+LINE_END: Final = Choice((TextEnd(), Look(Characters(NEWLINE))))
 # opening: (is lookbehind, is negated)
-_LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
-_ESCAPED: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_OPERATORS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
-_DIGITS: Final = frozenset("0123456789")
+LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
+CONTROLS: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_OPERATORS: Final[dict[str, Bounds]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
+_COMMON_ESCAPES: Final[dict[str, Node]] = {
+    "A": TextStart(),
+    "z": TextEnd(),
+    "O": Characters(ANY),
+    "N": Characters(~NEWLINE),
+    "R": Atomic(
+        Choice(
+            (
+                Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE))),
+                Characters(CodePoints.of("\n\v\f\r\x85\u2028\u2029")),
+            )
+        )
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -60,23 +76,28 @@ class PatternReader(ABC):
 
     offset: offset of the next character.
     flags: letters of the active flags.
+    sets: how the expression writes its sets.
     """
 
     dialect: ClassVar[Dialect]
     blanks: ClassVar[str]  # ignored under (?x)
-    unsupported_groups: ClassVar[dict[str, str]]  # opening after the bracket -> description
+    known_flags: ClassVar[str]
+    unsupported_flags: ClassVar[str]
+    flags_reach_on: ClassVar[
+        bool
+    ]  # whether `(?i)` ends with the enclosing `(?flags:...)`, not with its group
+    unsupported_groups: ClassVar[tuple[tuple[str, str], ...]]  # openings after the bracket, descriptions
     named_groups: ClassVar[tuple[str, ...]]  # openings of named groups
     operations: ClassVar[tuple[str, ...]]  # on sets, in classes
-    skips_in_openings: ClassVar[bool] = False  # whether (?x) also holds between the bracket and "?"
+    skips_in_tokens: ClassVar[bool]  # whether comments and blanks are ignored within openings and intervals
 
     def __init__(self, expression: str) -> None:
         self.text = expression
         self.offset = 0
         self.flags: frozenset[str] = frozenset()
         self.looks_behind = 0  # open lookbehinds
-        self.sets: list[str] = []  # how the expression writes sets
+        self.sets: list[str] = []
         self._groups = 0
-        self._atoms = 0
 
     def read(self) -> Node:
         """Return the tree. Raise BadTokenizer for invalid syntax, UnsupportedPattern for unsupported syntax."""
@@ -89,44 +110,40 @@ class PatternReader(ABC):
     # Dialects implement these.
 
     @abstractmethod
-    def character(self, character: str) -> Part:
-        """Return the meaning of an ordinary character, which has been read."""
+    def literal_node(self, letters: LiteralText) -> Node:
+        """Return the node that matches the literal text."""
 
     @abstractmethod
-    def top_class(self) -> Node:
-        """Parse a class outside other classes."""
+    def operator(self, character: str) -> Node | None:
+        """Return the meaning of an unescaped `.`, `^` or `$`, None for other characters."""
 
     @abstractmethod
-    def class_start(self, start: int) -> list[CodePoints]:
-        """Parse the first items of a class if they have a special meaning there."""
+    def own_escape(self, letter: str, start: int) -> Part | None:
+        """Return the meaning of an escape outside classes, None if it is the same in classes."""
 
     @abstractmethod
-    def posix(self) -> CodePoints | None:
-        """Parse a POSIX bracket, or return None and stay."""
-
-    @abstractmethod
-    def range_or_item(self, start: int) -> CodePoints:
-        """Parse a range or item of the class that opened at `start`."""
-
-    @abstractmethod
-    def common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
-        """Parse the rest of an escape that also exists in classes."""
-
-    @abstractmethod
-    def own_escape(self, letter: str, start: int) -> Part:
-        """Parse the rest of an escape that differs between dialects."""
-
-    @abstractmethod
-    def flag_group(self, start: int) -> Part:
-        """Parse flags after `(?`, and the group that they apply to."""
+    def set_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
+        """Parse the rest of an escape of a character or set."""
 
     @abstractmethod
     def repeated(self, part: Part) -> Part:
         """Apply the repeats that follow to the part."""
 
     @abstractmethod
-    def literal_node(self, letters: LiteralText) -> Node:
-        """Return the node that matches the literal text."""
+    def class_node(self, points: CodePoints, negated: bool) -> Node:
+        """Return the node of a class outside other classes."""
+
+    @abstractmethod
+    def class_start(self, start: int) -> list[CodePoints]:
+        """Parse the first items of a class if they have a special meaning there."""
+
+    @abstractmethod
+    def range_or_item(self, start: int) -> CodePoints:
+        """Parse a range or item of the class that opened at `start`."""
+
+    @abstractmethod
+    def posix(self) -> CodePoints | None:
+        """Parse a POSIX bracket, or return None and stay."""
 
     # The shared grammar.
 
@@ -134,7 +151,12 @@ class PatternReader(ABC):
         """Skip comments, and blanks under (?x)."""
         while True:
             if self.text.startswith("(?#", self.offset):
-                self._skip_comment()
+                start = self.offset
+                while self.peek() != ")":
+                    self.offset += 2 if self.peek() == "\\" else 1
+                    if self.offset >= len(self.text):
+                        raise self.wrong("unclosed comment", start)
+                self.offset += 1
             elif "x" in self.flags and self.peek() == "#":
                 stop = self.text.find("\n", self.offset)
                 self.offset = stop + 1 if stop >= 0 else len(self.text)
@@ -143,101 +165,149 @@ class PatternReader(ABC):
             else:
                 return
 
-    def _skip_comment(self) -> None:
-        start = self.offset
-        while self.peek() != ")":
-            self.offset += 2 if self.peek() == "\\" else 1
-            if self.offset >= len(self.text):
-                raise self.wrong("unclosed comment", start)
-        self.offset += 1
-
     def alternatives(self) -> Part:
         """Parse up to the end or the next `)`, which stays unread."""
-        options = [self.branch()]
+        options = [self._branch()]
         while self.take("|"):
-            options.append(self.branch())
+            options.append(self._branch())
         return options[0] if len(options) == 1 else Choice(tuple(map(self.as_node, options)))
 
-    def branch(self) -> Part:
+    def _branch(self) -> Part:
         parts: list[Part] = []
         while True:
             self.skip_ignored()
             if self.offset >= len(self.text) or self.text[self.offset] in "|)":
-                return self._joined(parts)
-            self._atoms += 1
-            if self._atoms > MAX_POSITIONS:
-                raise self._too_large()
-            parts.append(self.repeated(self.atom()))
+                break
+            part, last = self.repeated(self._atom()), parts[-1] if parts else None
+            if not isinstance(part, LiteralText) or not isinstance(last, LiteralText):
+                parts += [part] if part != EMPTY else []
+            elif part.any_case == last.any_case:
+                parts[-1] = LiteralText(last.text + part.text, part.any_case)
+            else:
+                parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        nodes: list[Node] = []
+        for node in map(self.as_node, parts):
+            nodes += node.parts if isinstance(node, Sequence) else [node]
+        return Sequence(tuple(nodes))
 
-    def atom(self) -> Part:
+    def _atom(self) -> Part:
         """Parse one item without its repeats."""
         start = self.offset
         character = self.peek()
         if character == "(":
             return self._group()
         if character in ("[", "\\"):
-            part = self.top_class() if character == "[" else self._escape()
+            part = self.class_node(*self._class()) if character == "[" else self._escape()
             if isinstance(part, Characters):
                 self.sets.append(self.text[start : self.offset])
             return part
-        if self.at_repeat():
+        if character in _OPERATORS or (character == "{" and self.dialect != "rust" and self.bounds()):
             raise self.wrong("nothing to repeat", start)
         self.offset += 1
-        return self.character(character)
+        return self.operator(character) or self.letters(character)
 
-    def at_repeat(self) -> bool:
-        """Return whether a repeat follows."""
-        return self.peek() in _OPERATORS
-
-    def _group(self) -> Part:
-        start = self.offset
-        self.offset += 1
-        if self.skips_in_openings:
-            self.skip_ignored()
-        for opening, what in self.unsupported_groups.items():
-            if self.text.startswith(opening, self.offset):
-                raise self.unsupported(what, start)
-        for opening, (behind, negated) in _LOOKS.items():
-            if self.take(opening):
-                return Look(self.look_body(start, behind), behind, negated)
-        if self.take("?>"):
-            return Atomic(self.as_node(self.closed_group(start)))
-        if self.text.startswith(self.named_groups, self.offset) or not self.take("?"):
-            raise self.unsupported("capturing group", start, "Write (?:...).")
-        return self.flag_group(start)
-
-    def look_body(self, start: int, behind: bool) -> Node:
-        self.looks_behind += behind
-        body = self.as_node(self.closed_group(start))
-        self.looks_behind -= behind
-        return body
-
-    def backreference(self, start: int) -> UnsupportedPattern:
-        return self.unsupported("backreference", start)
+    def letters(self, text: str) -> LiteralText:
+        return LiteralText(text, "i" in self.flags)
 
     def _escape(self) -> Part:
         start = self.offset
         letter = self.peek(1)
         self.offset += 2
-        match letter:
-            case "":
-                raise self.wrong("backslash at the end of the pattern", start)
-            case "A":
-                return TextStart()
-            case "z":
-                return TextEnd()
-            case "R":
-                pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
-                return Atomic(Choice((pair, Characters(_GENERAL_NEWLINES))))
-            case "O":
-                return Characters(ANY)
-            case "N":
-                return Characters(~NEWLINE)
-        return self.own_escape(letter, start)
+        if not letter:
+            raise self.wrong("backslash at the end of the pattern", start)
+        part = _COMMON_ESCAPES.get(letter) or self.own_escape(letter, start)
+        if part is not None:
+            return part
+        found = self.set_escape(letter, start, in_class=False)
+        return self.letters(found) if isinstance(found, str) else Characters(found)
+
+    def word(self, negated: bool = False) -> Choice:
+        r"""Return the node of `\b` or `\B`."""
+        return word_boundary(required(self.dialect, "\\w"), negated)
+
+    # Groups.
+
+    def _group(self) -> Part:
+        start = self.offset
+        self.offset += 1
+        if self.skips_in_tokens:
+            self.skip_ignored()
+        for opening, what in self.unsupported_groups:
+            if self.text.startswith(opening, self.offset):
+                raise self.unsupported(what, start)
+        for opening, (behind, negated) in LOOKS.items():
+            if self.take(opening):
+                self.looks_behind += behind
+                body = self.as_node(self._closed_group(start))
+                self.looks_behind -= behind
+                return Look(body, behind, negated)
+        if self.take("?>"):
+            return Atomic(self.as_node(self._closed_group(start)))
+        if self.text.startswith(self.named_groups, self.offset) or not self.take("?"):
+            raise self.unsupported("capturing group", start, "Write (?:...).")
+        if not self.flags_reach_on and self.take(":"):
+            return self._closed_group(start)
+        return self._flag_group(start)
+
+    def _flag_group(self, start: int) -> Part:
+        """Parse flags after `(?`, and the group that they apply to."""
+        before = flags = self.flags
+        sign, is_empty = True, True
+        while True:
+            if self.skips_in_tokens:
+                self.skip_ignored()
+            letter = self.peek()
+            self.offset += 1
+            if letter == "-" and (sign or not self.flags_reach_on):
+                sign, is_empty = False, is_empty and self.flags_reach_on
+            elif letter and letter in self.known_flags:
+                flags, is_empty = flags | {letter} if sign else flags - {letter}, False
+            elif letter == "u" and sign and self.dialect == "rust":  # Unicode, the default
+                is_empty = False
+            elif letter and letter in self.unsupported_flags:
+                raise self.unsupported(f"flag {letter}", start)
+            elif (letter == ")" and not is_empty) or (letter == ":" and not (is_empty and not sign)):
+                break
+            else:
+                raise self.wrong("unknown group or flag", start)
+            if self.flags_reach_on:
+                self.flags = flags  # (?x) holds at once
+        self.flags = flags
+        if letter == ":":
+            part = self._closed_group(start)
+        elif self.flags_reach_on:
+            return EMPTY
+        else:
+            with self._nested(start):
+                part = self.alternatives()
+        self.flags = before
+        if self.flags_reach_on:
+            return part
+        node = self.as_node(part)  # a repeat that follows applies to all of it
+        return Sequence((node,)) if is_anchor(node) or isinstance(node, Repeat) else node
+
+    def _closed_group(self, start: int) -> Part:
+        """Parse a group that opened at `start`, with its `)`."""
+        with self._nested(start):
+            part = self.alternatives()
+        if not self.take(")"):
+            raise self.wrong("unclosed group", start)
+        return part
+
+    @contextmanager
+    def _nested(self, start: int) -> Iterator[None]:
+        """Enter a nested group or class. Raise BadTokenizer if the nesting is too deep."""
+        self._groups += 1
+        if self._groups > MAX_GROUPS:
+            raise self.wrong(f"more than {MAX_GROUPS} nested groups", start)
+        yield
+        self._groups -= 1
 
     # Classes.
 
-    def class_parts(self) -> tuple[CodePoints, bool]:
+    def _class(self) -> tuple[CodePoints, bool]:
         """Parse a class and return (its points, whether it is negated)."""
         start = self.offset
         self.offset += 1
@@ -262,8 +332,8 @@ class PatternReader(ABC):
                 union.append(self.range_or_item(start))
 
     def nested_class(self, start: int) -> CodePoints:
-        with self.nested(start):
-            points, negated = self.class_parts()
+        with self._nested(start):
+            points, negated = self._class()
         points = self.folded(points)
         return ~points if negated else points
 
@@ -287,87 +357,36 @@ class PatternReader(ABC):
         if not letter:
             raise self.wrong("backslash at the end of the pattern", error_at)
         self.offset += 1
-        return self.common_escape(letter, start, in_class=True)
+        return self.set_escape(letter, start, in_class=True)
 
-    def _joined(self, parts: list[Part]) -> Part:
-        joined: list[Part] = []
-        for part in parts:
-            last = joined[-1] if joined else None
-            if (
-                isinstance(part, LiteralText)
-                and isinstance(last, LiteralText)
-                and part.any_case == last.any_case
-            ):
-                joined[-1] = LiteralText(last.text + part.text, part.any_case)
-            elif part != EMPTY:
-                joined.append(part)
-        if len(joined) == 1:
-            return joined[0]
-        nodes: list[Node] = []
-        for part in joined:
-            node = self.as_node(part)
-            nodes += node.parts if isinstance(node, Sequence) else [node]
-        return Sequence(tuple(nodes))
+    # Repeats.
 
-    def as_node(self, part: Part) -> Node:
-        return self.literal_node(part) if isinstance(part, LiteralText) else part
-
-    def closed_group(self, start: int) -> Part:
-        """Parse a group that opened at `start`, with its `)`."""
-        with self.nested(start):
-            part = self.alternatives()
-        if not self.take(")"):
-            raise self.wrong("unclosed group", start)
-        return part
-
-    @contextmanager
-    def nested(self, start: int) -> Iterator[None]:
-        """Enter a nested group or class. Raise BadTokenizer if the nesting is too deep."""
-        self._groups += 1
-        if self._groups > MAX_GROUPS:
-            raise self.wrong(f"more than {MAX_GROUPS} nested groups", start)
-        yield
-        self._groups -= 1
-
-    def operator(self) -> tuple[int, int | None] | None:
-        """Read `?`, `*` or `+` and return (least, most), or return None and stay."""
-        found = _OPERATORS.get(self.peek())
-        if found:
-            self.offset += 1
-        return found
-
-    def interval(self, skip: bool) -> tuple[int, int | None] | None:
-        """Read `{n,m}`, `{n}`, `{n,}` or `{,m}` and return (least, most), or return None and stay.
-
-        skip: whether comments and blanks are allowed inside.
-        """
+    def bounds(self) -> Bounds | None:
+        """Read `?`, `*`, `+`, `{n,m}`, `{n}`, `{n,}` or `{,m}` as (least, most), or return None and stay."""
         start = self.offset
-        least: int | None = None
-        most: int | None = None
+        if found := _OPERATORS.get(self.peek()):
+            self.offset += 1
+            return found
         if self.take("{"):
-            least = self._number(skip)
+            least = self._number()
             comma = self.take(",")
-            most = self._number(skip) if comma else least
-            closed = self.take("}")
-            if closed and (least is not None or (comma and (most is not None or skip))):
+            most = self._number() if comma else least
+            is_given = least is not None or (comma and (most is not None or self.skips_in_tokens))
+            if self.take("}") and is_given:
                 return least or 0, most
         self.offset = start
         return None
 
-    def _number(self, skip: bool) -> int | None:
-        if skip:
+    def _number(self) -> int | None:
+        if self.skips_in_tokens:
             self.skip_ignored()
         start = self.offset
         while self.peek().isascii() and self.peek().isdigit():
             self.offset += 1
-        digits = self.text[start : self.offset].lstrip("0") or "0"
-        found = None if self.offset == start else int(digits[:20])
-        if skip:
+        digits = self.text[start : self.offset]
+        if self.skips_in_tokens:
             self.skip_ignored()
-        return found
-
-    def repeat(self, part: Part, least: int, most: int | None, mode: Mode) -> Node:
-        return Repeat(self.as_node(part), least, most, mode)
+        return int(digits.lstrip("0")[:20] or "0") if digits else None
 
     # Lexing.
 
@@ -392,11 +411,8 @@ class PatternReader(ABC):
         self.offset = stop
         return digits
 
-    def escaped(self, letter: str) -> str | None:
-        """Return the control character of an escape such as `\\n`, or None."""
-        return _ESCAPED.get(letter)
-
-    def scalar(self, value: int, start: int) -> str:
+    def scalar(self, digits: str, start: int) -> str:
+        value = int(digits, 16)
         if value >= 0x110000 or 0xD800 <= value < 0xE000:
             raise self.wrong(f"U+{value:X} is not a character", start)
         return chr(value)
@@ -409,17 +425,8 @@ class PatternReader(ABC):
         name, self.offset = self.text[self.offset : stop], stop + 1
         return name
 
-    # Shorthands that become lookarounds.
-
-    def line_start(self) -> Node:
-        return Choice((TextStart(), Look(Characters(NEWLINE), behind=True)))
-
-    def line_end(self) -> Node:
-        return Choice((TextEnd(), Look(Characters(NEWLINE))))
-
-    def word(self, negated: bool = False) -> Choice:
-        r"""Return the node of `\b` or `\B`."""
-        return word_boundary(required(self.dialect, "\\w"), negated)
+    def as_node(self, part: Part) -> Node:
+        return self.literal_node(part) if isinstance(part, LiteralText) else part
 
     # Errors.
 
@@ -451,30 +458,35 @@ class PatternReader(ABC):
             match node:
                 case Characters():
                     total += times
-                case Sequence(parts):
+                case Sequence(parts) | Choice(parts):
                     left += [(part, times, depth + 1) for part in parts]
-                case Choice(options):
-                    left += [(option, times, depth + 1) for option in options]
                 case Repeat(body, least, most):
                     left.append((body, times * max(least, most or 1, 1), depth + 1))
                 case Atomic(body) | Look(body):
                     left.append((body, times, depth + 1))
             if total > MAX_POSITIONS or times > MAX_POSITIONS:
-                raise self._too_large()
+                raise BadTokenizer(
+                    f"pattern: more than {MAX_POSITIONS:,} characters once its repeats are expanded (got "
+                    f"{shown(self.text, 80)}). Use smaller repeats."
+                )
 
-    def _too_large(self) -> BadTokenizer:
-        return BadTokenizer(
-            f"pattern: more than {MAX_POSITIONS:,} characters once its repeats are expanded (got "
-            f"{shown(self.text, 80)}). Use smaller repeats."
+
+def is_anchor(part: Part) -> bool:
+    """Return whether the part only tests a condition, which Oniguruma cannot repeat."""
+    if isinstance(part, Choice):
+        return any(map(is_anchor, part.options)) or all(
+            isinstance(option, Sequence) and option.parts and all(map(is_anchor, option.parts))
+            for option in part.options
         )
+    return isinstance(part, TextStart | TextEnd | Look)
 
 
 def word_boundary(word: CodePoints, negated: bool) -> Choice:
     """Match between a word character and a non-word character, or elsewhere if negated."""
-    inside = Characters(word)
-    before, after = Look(inside, behind=True), Look(inside)
-    not_before, not_after = Look(inside, behind=True, negated=True), Look(inside, negated=True)
-    pairs = (
-        ((before, after), (not_before, not_after)) if negated else ((before, not_after), (not_before, after))
-    )
+    before, after = ([Look(Characters(word), behind, no) for no in (False, True)] for behind in (True, False))
+    pairs = zip(before, after if negated else reversed(after), strict=True)
     return Choice(tuple(Sequence(pair) for pair in pairs))
+
+
+def one_or_all(nodes: list[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))

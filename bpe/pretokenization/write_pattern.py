@@ -11,6 +11,7 @@ from typing import Final
 from bpe.errors import BadTokenizer, UnsupportedPattern
 from bpe.pretokenization import read_oniguruma, read_rust
 from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.pattern_reader import LOOKS, is_anchor
 from bpe.pretokenization.syntax import (
     Atomic,
     Characters,
@@ -25,7 +26,7 @@ from bpe.pretokenization.syntax import (
 
 _SPECIAL: Final = frozenset("\\.+*?()|[]{}^$")
 _SPECIAL_IN_CLASS: Final = frozenset("\\[]^-&~")
-_LOOKS: Final = {(False, False): "(?=", (False, True): "(?!", (True, False): "(?<=", (True, True): "(?<!"}
+
 _NEVER: Final = r"[^\s\S]"
 # Rust's \w and \W.
 _WORDS: Final = tuple(
@@ -76,7 +77,8 @@ class _Writer:
             case Atomic(body):
                 return f"(?>{self.written(body)})"
             case Look(body, behind, negated):
-                return f"{_LOOKS[behind, negated]}{self.written(body)})"
+                opening = next(text for text, kind in LOOKS.items() if kind == (behind, negated))
+                return f"({opening}{self.written(body)})"
             case TextStart():
                 return r"\A"
             case TextEnd():
@@ -93,7 +95,7 @@ class _Writer:
         if isinstance(node.body, Characters | Atomic):
             body = self._item(node.body)
         else:  # Oniguruma repeats alternatives with a condition only in a group with flags
-            flags = "-i" if read_oniguruma.is_anchor(node.body) else ""
+            flags = "-i" if is_anchor(node.body) else ""
             body = f"(?{flags}:{self.written(node.body)})"
         if node.mode == "possessive":
             return f"(?>{body}{bounds})" if is_interval else f"{body}{bounds}+"
