@@ -102,6 +102,30 @@ def test_chinese_and_characters_between(variant: str, merges: int, unknown: str,
         assert ours.encode(text) == row.tolist()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_doubled_characters_of_many_classes(seed: int) -> None:
+    """A text was cut inside "−−", whose character shared a class with others that join nothing with themselves."""
+    rng = random.Random(seed)
+    blocks = [chr(0x100 * block + 0x20) for block in range(1, 0x30)]
+    characters = [*"!#$%&'()*+,-./:;<=>?@[]^_`{|}~", *blocks]
+    pairs = [each * 2 for each in characters if rng.random() < 0.5]
+    pairs += sorted({"".join(rng.sample(characters, 2)) for _ in range(100)})
+    tokens = [*(f"<0x{byte:02X}>" for byte in range(256)), *characters, *pairs]
+    model = {
+        "type": "BPE",
+        "vocab": {token: i for i, token in enumerate(tokens)},
+        "merges": [*map(list, pairs)],
+    }
+    spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    document = json.dumps(
+        {"version": "1.0", "normalizer": spaces, "model": model | {"byte_fallback": True, "fuse_unk": True}}
+    )
+    ours = Tokenizer.from_parts(huggingface.read(document.encode()))
+    theirs = tokenizers.Tokenizer.from_str(document)
+    for text in [*pairs, *("".join(rng.choices(characters, k=200)) for _ in range(20))]:
+        assert ours.encode(text) == ids_of(theirs, text), text
+
+
 def test_decoders_of_all_kinds() -> None:
     document = json.loads(text_vocabulary("llama"))
     strip = {"type": "Strip", "content": "t", "start": 2, "stop": 1}

@@ -115,10 +115,10 @@ void Classes::reduce(const std::vector<uint16_t> &kept) {
       for (const size_t b : open)
         if (a < b && price(a, b) < price(one, gone))
           std::tie(one, gone) = std::pair(a, b);
-    for (size_t k = 0; k < count_; ++k) {
+    for (size_t k = 0; k < count_; ++k)
       joins_[one * count_ + k] |= std::exchange(joins_[gone * count_ + k], uint8_t{0});
+    for (size_t k = 0; k < count_; ++k) // after all rows, which may have added a join of `gone` with itself
       joins_[k * count_ + one] |= std::exchange(joins_[k * count_ + gone], uint8_t{0});
-    }
     weights_[one] += std::exchange(weights_[gone], 0.0f);
     std::replace(new_class.begin(), new_class.end(), static_cast<uint16_t>(gone), static_cast<uint16_t>(one));
     open.erase(std::find(open.begin(), open.end(), gone));
