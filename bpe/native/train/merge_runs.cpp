@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <ranges>
 
 namespace bpe {
 namespace {
@@ -116,8 +115,15 @@ SortedRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
 
 // Return the index of the first record with a key that is not less.
 size_t first_at_least(const SortedRun &run, Key key) {
-  return *std::ranges::partition_point(std::views::iota(size_t{0}, run.size()),
-                                       [&](size_t i) { return run[i].key() < key; });
+  size_t start = 0, stop = run.size();
+  while (start < stop) {
+    const size_t middle = start + (stop - start) / 2;
+    if (run[middle].key() < key)
+      start = middle + 1;
+    else
+      stop = middle;
+  }
+  return start;
 }
 
 // Return keys that cut the runs into ranges of similar size.
