@@ -22,7 +22,7 @@ from bpe.formats.huggingface import to_json
 from bpe.patterns import PATTERNS
 from bpe.tokenizer import Tokenizer
 
-sys.path.insert(0, str(Path(__file__).parent))  # state_machines.py, strategies.py
+sys.path.insert(0, str(Path(__file__).parent))  # inline_engine.py, state_machines.py, strategies.py
 
 import strategies
 

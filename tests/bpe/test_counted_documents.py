@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inline_engine import InlineEngine
 from input_kinds import KINDS, json_lines, write_kind
 from notes import Notes
 from web_server import WebServer, web_server
@@ -23,7 +24,6 @@ from bpe.errors import BadArgument, InvalidText, MissingInput
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions, convert
 from flat_tokens import open as open_dataset
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.inputs.documents import Buffers
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.sizes import bytes_text

@@ -19,6 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from inline_engine import InlineEngine
 from input_kinds import KINDS, write_kind
 from servers import BUCKET, moto_server, s3_options
 from test_counted_documents import Notes, documents_of
@@ -28,7 +29,6 @@ from bpe.__main__ import main
 from bpe.errors import BadArgument, InvalidText
 from tokenmill.engines.engine import attempt, pickled
 from tokenmill.engines.errors import EngineFailure
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.inputs.errors import BadInput
 from tokenmill.stores import StoreError, open_store
 

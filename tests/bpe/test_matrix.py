@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from inline_engine import InlineEngine
 from matrix_families import ENDS, FAMILIES, SCALE, SEED, Family
 from tokenizers import Tokenizer as Peer
 
@@ -34,7 +35,6 @@ from bpe.pretoken_counts.counting import count_pretokens
 from bpe.ragged import Ragged
 from convert import ConvertOptions, convert
 from flat_tokens.storage import entries
-from tokenmill.engines.inline_engine import InlineEngine
 
 SEPARATOR = "\ue0f0"
 pytestmark = pytest.mark.filterwarnings("ignore:.*no entries for the bytes:UserWarning")

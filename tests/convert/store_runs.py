@@ -8,10 +8,10 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
+from inline_engine import InlineEngine
 from runs import convert, stopping_at
 
 from convert import Summary
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.stores import Store, open_store
 
 OPTIONS: dict[str, Any] = {

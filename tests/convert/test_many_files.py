@@ -6,9 +6,8 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from inline_engine import InlineEngine
 from runs import convert, sources_of
-
-from tokenmill.engines.inline_engine import InlineEngine
 
 FILES = 4000
 

@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from inline_engine import InlineEngine
 from page_runner import BLOCK, Page
 from stand_ins import STAND_INS
-
-from tokenmill.engines.inline_engine import InlineEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -17,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the tasks, here and in wor
 sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
 
 from dask_cluster import Cluster
+from inline_engine import InlineEngine
 
 from tokenmill.engines import tasks
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.engine import Engine
-from tokenmill.engines.inline_engine import InlineEngine
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inline_engine import InlineEngine
 from sample_tasks import (
     begin_and_wait,
     break_off,
@@ -30,7 +31,6 @@ from sample_tasks import (
 from tokenmill.engines import tasks
 from tokenmill.engines.engine import BorrowedEngine, Engine
 from tokenmill.engines.errors import WorkerLost
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.errors import BadArgument
 from tokenmill.stores import StoreUnavailable

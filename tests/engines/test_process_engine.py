@@ -159,7 +159,7 @@ def test_ctrl_c_while_the_engine_starts(at: str, monkeypatch: pytest.MonkeyPatch
     engine = ProcessEngine(1, "fork")
     monkeypatch.setattr(module, at, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        engine.start(1)
+        engine.start(1, bool)
     engine.shutdown()
     assert not any(thread.name == "worker" for thread in threading.enumerate())
 

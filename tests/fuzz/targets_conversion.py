@@ -19,6 +19,7 @@ from mutations import change_bytes, change_json
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "convert" / "contract"))
+from inline_engine import InlineEngine
 from runs import sample_text, tokenizer_bytes, tree
 
 import convert.driver.schedule
@@ -26,7 +27,6 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.errors import BadInput
 from convert.shards.merge import merge
-from tokenmill.engines.inline_engine import InlineEngine
 from tokenmill.errors import TokenmillError
 
 _kept = TemporaryDirectory(prefix="fuzz-corpus-")  # plans contain its path and times

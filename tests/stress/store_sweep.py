@@ -42,7 +42,7 @@ from convert.__main__ import flush_and_leave, main
 from convert.workdir import journal
 from tokenmill.stores import lease
 from convert.planning import plan
-from tokenmill.engines.inline_engine import InlineEngine
+from inline_engine import InlineEngine
 lease.TAKEN_OVER_SECONDS = lease.WATCHED_SECONDS = journal.PUT_SECONDS = 0.0
 plan.MIN_GIVEN_SHARD_BYTES = 700
 if sys.argv[1] == "inline":

@@ -86,19 +86,19 @@ def open_engine(options: EngineOptions, notice: Notice) -> Engine:
 
     EngineFailure if there is no connection. notice: takes messages about the workers.
     """
-    executor = options.executor
+    executor, arguments = options.executor, options.executor_options
+    distributed = sys.modules.get("distributed")  # imported by a caller that has a client
     if isinstance(executor, Engine):
         return executor
-    if executor == "dask" or _is_dask_client(executor):
+    if executor == "dask" or (distributed is not None and isinstance(executor, distributed.Client)):
         from tokenmill.engines.dask_engine import DaskEngine
 
-        cluster = options.scheduler if executor == "dask" else executor
-        return DaskEngine(cluster, notice, options.executor_options)
+        return DaskEngine(options.scheduler if executor == "dask" else executor, notice, arguments)
     if executor == "ray":
         from tokenmill.engines.ray_engine import RayEngine
 
-        return RayEngine(options.address, notice, options.executor_options)
-    if options.executor_options:
+        return RayEngine(options.address, notice, arguments)
+    if arguments:
         raise BadArgument("executor_options: requires dask or Ray")
     if isinstance(executor, Executor):
         return BorrowedEngine(executor, options.workers)
@@ -109,11 +109,5 @@ def open_engine(options: EngineOptions, notice: Notice) -> Engine:
         )
     from tokenmill.engines.process_engine import ProcessEngine
 
-    return ProcessEngine(
-        options.workers, options.start_method, notice=notice, stall_seconds=options.stall_seconds
-    )
-
-
-def _is_dask_client(executor: Any) -> bool:
-    distributed = sys.modules.get("distributed")  # imported by a caller that has a client
-    return distributed is not None and isinstance(executor, distributed.Client)
+    stall_seconds = options.stall_seconds
+    return ProcessEngine(options.workers, options.start_method, notice=notice, stall_seconds=stall_seconds)

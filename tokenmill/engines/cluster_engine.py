@@ -9,10 +9,12 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from tokenmill.engines.engine import Engine, Notice, Task
-from tokenmill.engines.errors import EngineFailure
+from tokenmill.engines.errors import EngineFailure, EngineMissing
+from tokenmill.errors import not_installed
 
 CONNECT_SECONDS = 10
 LOOK_SECONDS = 2.0  # between two requests for the number of workers
@@ -21,7 +23,7 @@ LOOK_SECONDS = 2.0  # between two requests for the number of workers
 class ClusterEngine(Engine):
     """A cluster. `where` names it in messages. notice: takes a message while there are no workers.
 
-    A subclass calls `_begin` when it is connected.
+    A subclass calls `_begin` when it is connected. `worker_count` is as of the last request, about two seconds ago.
     """
 
     silent_seconds: float  # without an answer, until a cluster counts as gone
@@ -29,16 +31,11 @@ class ClusterEngine(Engine):
     def __init__(self, where: str, notice: Notice) -> None:
         self._where, self._notice = where, notice
         self._tasks: dict[Task, Any] = {}  # futures of the cluster
-        self._count = -1  # of workers; -1: unknown
+        self.worker_count, self._has_workers = 1, True
         self._silent = 0.0  # seconds without an answer while this process ran
         self._last_check = time.monotonic()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cluster", daemon=True)
-
-    @property
-    def worker_count(self) -> int:
-        """As of the last request, about two seconds ago."""
-        return max(1, self._count)
 
     def _send(self, task: Task) -> None:
         if self._closed.is_set():
@@ -55,10 +52,6 @@ class ClusterEngine(Engine):
         if self._silent >= self.silent_seconds:
             raise self._gone()
 
-    def kill(self) -> None:
-        """Cancel all tasks. A worker may finish its task, but its result is ignored."""
-        self.shutdown()
-
     def _begin(self) -> None:
         self._look()
         self._thread.start()
@@ -70,9 +63,10 @@ class ClusterEngine(Engine):
                 self._look()
 
     def _look(self) -> None:
-        before, self._count = self._count, self._count_workers()
+        had_workers, count = self._has_workers, self._count_workers()
+        self.worker_count, self._has_workers = max(1, count), count > 0
         self._silent = 0.0
-        if self._count == 0 != before:
+        if had_workers and not count:
             self._notice(f"{self._where}: waiting for workers")
 
     def _resolve(self, task: Task, future: Any) -> None:
@@ -96,3 +90,11 @@ class ClusterEngine(Engine):
     def _translate(self, error: Exception) -> Exception:
         """Return our error for an error of the cluster."""
         raise NotImplementedError
+
+
+def package_of(executor: str, name: str) -> Any:
+    """Import the package of an engine; EngineMissing if it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise EngineMissing(not_installed(f"--executor {executor}", name, executor)) from None

@@ -8,8 +8,8 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
-from tokenmill.engines.cluster_engine import CONNECT_SECONDS, ClusterEngine
-from tokenmill.engines.engine import Notice, Task, attempt, package_of, pickled
+from tokenmill.engines.cluster_engine import CONNECT_SECONDS, ClusterEngine, package_of
+from tokenmill.engines.engine import Notice, Task, attempt, pickled
 from tokenmill.engines.errors import EngineFailure, WorkerLost, cause_of
 
 CHECK_SECONDS = 60  # for all workers to answer
@@ -55,13 +55,12 @@ class DaskEngine(ClusterEngine):
                 f"{self._where}: some workers did not answer within {CHECK_SECONDS} s. Stop workers that hang."
             ) from None
         for worker, answer in answers.items():
-            if isinstance(answer, OSError):  # the worker has left
-                continue
-            if isinstance(answer, BaseException):
-                raise _unable(worker, answer)
-            is_result, error = answer
-            if not is_result:
-                raise error
+            if isinstance(answer, tuple) and not answer[0]:
+                raise answer[1]
+            if isinstance(answer, BaseException) and not isinstance(
+                answer, OSError
+            ):  # else the worker has left
+                raise _unable(f"dask worker {worker}", answer)
 
     def check(self) -> None:
         if not self._closed.is_set() and self._client.status == "closed":
@@ -91,14 +90,12 @@ class DaskEngine(ClusterEngine):
             worker = error.last_worker.address
             return WorkerLost(f"dask worker {worker}: last of {error.allowed_failures + 1} workers that died")
         if isinstance(error, ImportError):  # errors of the task itself are in its answer
-            return _unable("", error)
+            return _unable("dask worker", error)
         # dask cancels all tasks when it loses the scheduler.
         return self._gone() if isinstance(error, (OSError, CancelledError)) else error
 
 
 def _unable(worker: str, error: BaseException) -> EngineFailure:
     """Return the error for a worker that cannot import this package."""
-    name = f"dask worker {worker}".rstrip()
-    return EngineFailure(
-        f"{name}: cannot run tokenmill: {cause_of(error)}. Install the same version on all workers."
-    )
+    cause = cause_of(error)
+    return EngineFailure(f"{worker}: cannot run tokenmill: {cause}. Install the same version on all workers.")

@@ -11,14 +11,12 @@ import pickle
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, wait
-from importlib import import_module
+from functools import partial
 from typing import Any, ClassVar
 
-from tokenmill.engines.errors import EngineMissing
-from tokenmill.errors import not_installed, without_panic
+from tokenmill.errors import without_panic
 
 Notice = Callable[[str], None]  # shows a message to the user; called in any thread
-Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # function, args, kwargs
 
 
 class Task(Future[Any]):
@@ -43,16 +41,13 @@ class Engine(Executor):
     """A `concurrent.futures.Executor` with workers that may change.
 
     inherits: whether `start` passes its arguments to every worker; else all workers must be able to find them.
+    worker_count: the number of tasks that can run at once now, at least 1.
     """
 
     inherits: ClassVar[bool] = False
+    worker_count: int
 
-    @property
-    def worker_count(self) -> int:
-        """The number of tasks that can run at once now, at least 1."""
-        raise NotImplementedError
-
-    def start(self, max_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
+    def start(self, max_tasks: int, prepare: Callable[..., Any], *arguments: Any) -> None:
         """Run prepare(*arguments) on every worker; its error is raised here or by the tasks.
 
         Call it once, before the first task. More than `max_tasks` workers would have no work.
@@ -81,6 +76,7 @@ class Engine(Executor):
 
     def kill(self) -> None:
         """End at once."""
+        self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End when all tasks are done. May be called again."""
@@ -90,11 +86,7 @@ class BorrowedEngine(Engine):
     """The caller's own executor, which runs `tasks_at_once` tasks and stays open."""
 
     def __init__(self, executor: Executor, tasks_at_once: int) -> None:
-        self._executor, self._tasks_at_once = executor, tasks_at_once
-
-    @property
-    def worker_count(self) -> int:
-        return self._tasks_at_once
+        self._executor, self.worker_count = executor, tasks_at_once
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
         return self._executor.submit(fn, *args, **kwargs)
@@ -104,27 +96,18 @@ class BorrowedEngine(Engine):
         wait(running)
 
 
-def package_of(executor: str, name: str) -> Any:
-    """Import the package of an engine; EngineMissing if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise EngineMissing(not_installed(f"--executor {executor}", name, executor)) from None
-
-
 def pickled(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> bytes:
     """Return a call as bytes for `attempt`."""
-    return pickle.dumps((function, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps(partial(function, *args, **kwargs), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def attempt(call: bytes | Call) -> tuple[bool, Any]:
+def attempt(call: bytes | Callable[[], Any]) -> tuple[bool, Any]:
     """Run a call in a worker, and return (True, result) or (False, error).
 
     So the errors that an engine raises are its own.
     """
     try:
-        function, args, kwargs = pickle.loads(call) if isinstance(call, bytes) else call
-        return True, function(*args, **kwargs)
+        return True, (pickle.loads(call) if isinstance(call, bytes) else call)()
     except BaseException as error:
         error = without_panic(error)  # the class of a panic cannot be pickled
         error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))

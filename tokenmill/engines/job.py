@@ -16,6 +16,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -76,7 +77,7 @@ def add_job(key: JobKey, job: Job) -> None:
     """Make the job known to this process."""
     job.prepare()
     _jobs[key] = job
-    while len(_jobs) > _MAX_JOBS:
+    if len(_jobs) > _MAX_JOBS:
         del _jobs[next(iter(_jobs))]
 
 
@@ -101,8 +102,6 @@ def write_job(job: Job, put: Put, options: StorageOptions) -> JobKey:
 
 
 def _read_job(key: JobKey) -> Job:
-    if not key.path:
-        raise EngineFailure("worker process: received a task of an unknown job")
     check_worker(key)
     folder, name = split_key(key.path) if is_url(key.path) else os.path.split(key.path)
     data = bytes(open_store(folder, dict(key.options)).read(name))
@@ -116,25 +115,23 @@ def _read_job(key: JobKey) -> Job:
         return unpickler.load()  # type: ignore[no-any-return]
     except (AttributeError, ImportError, TypeError) as error:  # a checkout changed after the worker started
         raise _failure(
-            f"its modules differ from the command's ({error}), though both are {key.version}. Install the same version "
-            "on all workers and restart them."
+            f"its modules differ from the command's ({error}). Install the same version and restart the workers."
         ) from None
 
 
 def program_version() -> str:
     """Return the versions of the package and of Python: its Unicode tables decide the meaning of patterns."""
-    try:
+    own = "from a checkout"
+    with suppress(PackageNotFoundError):
         own = version("tokenmill")
-    except PackageNotFoundError:
-        own = "from a checkout"
     return f"tokenmill {own} with Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
 def check_worker(key: JobKey) -> None:
     """Raise EngineFailure if this process has another version or does not see the folder of the job."""
-    if key.version != program_version():
+    if key.version != (own := program_version()):
         raise _failure(
-            f"runs {program_version()}, but the command runs {key.version}. Install the same version on all workers."
+            f"runs {own}, but the command runs {key.version}. Install the same version on all workers."
         )
     if not is_url(key.path):
         require_open(Path(key.path).parent)
@@ -144,18 +141,14 @@ def require_open(folder: Path) -> None:
     """Raise EngineFailure if this process cannot read and write in a folder."""
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise _failure(
-            f"cannot use {folder}. Make the folders of --output and --scratch available to all workers under the same "
-            "path."
+            f"cannot use {folder}. Put --output and --scratch where all workers see the same path."
         )
 
 
 def require_same_folder(folder: Path | None) -> None:
     """Raise EngineFailure if input paths are relative to a folder, and this process runs in another one."""
     if folder is not None and not (folder.exists() and folder.samefile(".")):
-        raise _failure(
-            f"runs in {Path.cwd()}, but inputs are relative to {folder}. Pass absolute paths, or start the workers "
-            "there."
-        )
+        raise _failure(f"runs in {Path.cwd()}, but inputs are relative to {folder}. Pass absolute paths.")
 
 
 def _failure(text: str) -> EngineFailure:

@@ -14,10 +14,8 @@ loaded tokenizer. "auto" chooses fork where it is safe, on Linux, and spawn othe
 
 from __future__ import annotations
 
-import errno
 import gc
 import multiprocessing
-import os
 import pickle
 import signal
 import sys
@@ -26,45 +24,39 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
-from multiprocessing.context import BaseContext
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
-from tokenmill.engines.engine import Call, Engine, Notice, Task
+from tokenmill.engines.engine import Engine, Notice, Task
 from tokenmill.engines.errors import WorkerLost
-from tokenmill.engines.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
+from tokenmill.engines.stop_signals import ENDING_SIGNALS, held_back
 from tokenmill.engines.worker_process import serve
-from tokenmill.stores.system import held_back, start_thread
+from tokenmill.stores.system import start_thread
 
 _TICK_SECONDS = 1.0  # of waiting for a step; one such wait may include a stop of all processes
 _END_SECONDS = 5.0  # for a process to end; one that the kernel holds ends later
-_CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
+_BUG = " (a bug in tokenmill: please report it)"
+_CAUSES = {signal.SIGKILL: " (probably out of memory)", signal.SIGSEGV: _BUG, signal.SIGABRT: _BUG}
+_CAUSES |= {signal.SIGBUS: _BUG, signal.SIGILL: _BUG, signal.SIGFPE: _BUG}
 _starting = threading.Lock()  # held while the main module is hidden
-
-
-def may_fork() -> bool:
-    """Return whether fork is safe now: on Linux, in a process with a single thread, native threads included."""
-    try:
-        return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
-    except OSError:
-        return False
 
 
 class _Worker:
     """A process and the parent's end of its pipe. hang: how it hung, if it was killed for that."""
 
-    def __init__(self, name: str, context: BaseContext, earlier: list[_Worker], prepare: Call) -> None:
+    def __init__(self, name: str, method: str, earlier: list[_Worker], prepare: Callable[[], Any]) -> None:
         self.hang = ""
+        context: Any = multiprocessing.get_context(method)
         self.pipe, remote = context.Pipe()
-        is_forked = context.get_start_method() == "fork"
+        is_forked = method == "fork"
         # A forked process has copies of the parent's ends of all pipes. Unless it closes them, no pipe closes when the
         # parent dies.
         inherited = [self.pipe, *(worker.pipe for worker in earlier)] if is_forked else []
-        arguments = (remote, inherited, prepare if is_forked else None, os.getpid())
-        make: Any = context  # mypy knows Process on the concrete contexts only
-        self._process = make.Process(target=serve, args=arguments, name=name, daemon=True)
+        arguments = (remote, inherited, prepare if is_forked else None)
+        self._process = context.Process(target=serve, args=arguments, name=name, daemon=True)
         with nullcontext() if is_forked else _no_main_module():
             self._process.start()
         remote.close()
@@ -102,18 +94,16 @@ class _Worker:
         """Close the pipe, which ends the process, and return how it ended."""
         self.pipe.close()
         self._process.join(_END_SECONDS)
-        code = self._process.exitcode
-        if code is None:
+        if self._process.exitcode is None:
             self.kill()
             self._process.join(_END_SECONDS)
+        code = self._process.exitcode
         if code is None or code >= 0:
             return f"exited with status {code}"
         if -code in ENDING_SIGNALS:
             time.sleep(0.1)  # probably sent to the whole process group: this process is about to end too
-        hint = " (probably out of memory)" if -code == signal.SIGKILL else ""
-        if -code in _CRASHES:
-            hint = " (a bug in tokenmill: please report it)"
-        return f"was killed by {next((s.name for s in signal.Signals if s == -code), -code)}{hint}"
+        number = next((each for each in signal.Signals if each == -code), -code)
+        return f"was killed by {getattr(number, 'name', number)}{_CAUSES.get(number, '')}"
 
 
 class ProcessEngine(Engine):
@@ -131,12 +121,12 @@ class ProcessEngine(Engine):
         workers: int,
         start_method: str = "auto",
         *,
-        notice: Notice | None = None,
+        notice: Notice = lambda text: None,
         stall_seconds: float = 0,
     ) -> None:
-        self._count, self._start_method = workers, start_method
+        self.worker_count, self._start_method = workers, start_method
         self._notice, self._stall_seconds = notice, stall_seconds
-        self._prepare: Call = (bool, (), {})
+        self._prepare: Callable[[], Any] = bool
         self._workers: list[_Worker | None] = []  # None: lost, and not yet replaced
         self._threads: list[threading.Thread] = []
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None ends a thread
@@ -144,33 +134,26 @@ class ProcessEngine(Engine):
         self._turns = threading.Condition()
         self._running = self._retries = 0  # tasks that run; tasks that run alone, or wait to
 
-    @property
-    def worker_count(self) -> int:
-        return self._count
-
-    def start(self, max_tasks: int, prepare: Callable[..., Any] = bool, /, *arguments: Any) -> None:
+    def start(self, max_tasks: int, prepare: Callable[..., Any], *arguments: Any) -> None:
         """See Engine. Forked workers inherit the arguments; for others they are pickled."""
-        self._count = min(self._count, max_tasks)
-        self._prepare = (prepare, arguments, {})
+        self.worker_count = min(self.worker_count, max_tasks)
+        self._prepare = partial(prepare, *arguments)
         method = self._start_method
         if method == "auto":
-            method = "fork" if may_fork() else "spawn"
-        context = multiprocessing.get_context(method)
+            method = "fork" if _may_fork() else "spawn"
         gc.freeze()  # a collection in a child would write to every page that it inherited, and so copy it
-        with held_back(STOP_SIGNALS):  # raised when everything that was started can be ended
+        with held_back():  # raised when everything that was started can be ended
             try:
                 workers: list[_Worker] = []
-                for index in range(self._count):
-                    workers.append(_Worker(f"worker {index}", context, workers, self._prepare))
+                for index in range(self.worker_count):
+                    workers.append(_Worker(f"worker {index}", method, workers, self._prepare))
                     self._workers.append(workers[-1])
-                for index in range(self._count):
+                for index in range(self.worker_count):
                     thread = threading.Thread(target=self._work, args=(index,), name="worker", daemon=True)
                     start_thread(thread)
                     self._threads.append(thread)
-            except BaseException as error:
+            except BaseException:
                 self.kill()
-                if isinstance(error, RuntimeError):  # of Thread.start
-                    raise OSError(errno.EAGAIN, "cannot start a thread") from None
                 raise
             finally:
                 gc.unfreeze()
@@ -186,7 +169,7 @@ class ProcessEngine(Engine):
             raise MemoryError
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._is_cancelled = self._is_cancelled or cancel_futures
+        self._is_cancelled |= cancel_futures
         if not self._is_closed:
             self._is_closed = True
             for _ in self._threads:
@@ -239,15 +222,14 @@ class ProcessEngine(Engine):
                     lost = WorkerLost(f"worker {index} {worker.hang or end}")
             if self._is_closed:
                 break
-            if self._notice is not None and not is_retry:
+            if not is_retry:
                 self._notice(f"warning: {lost}. A new worker retries its task.")
         raise lost
 
     def _replace(self, index: int) -> _Worker:
         """Start another worker. It is not forked, because this process has several threads by now."""
-        with held_back(STOP_SIGNALS):
-            worker = _Worker(f"worker {index}", multiprocessing.get_context("spawn"), [], self._prepare)
-        self._workers[index] = worker
+        with held_back():
+            self._workers[index] = worker = _Worker(f"worker {index}", "spawn", [], self._prepare)
         if self._is_killed:
             worker.kill()
         return worker
@@ -266,6 +248,14 @@ class ProcessEngine(Engine):
                 self._running -= 1
                 self._retries -= is_alone
                 self._turns.notify_all()
+
+
+def _may_fork() -> bool:
+    """Return whether fork is safe now: on Linux, in a process with a single thread, native threads included."""
+    try:
+        return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:
+        return False
 
 
 @contextmanager

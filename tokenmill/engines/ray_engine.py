@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import signal
 import socket
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from tokenmill.engines.cluster_engine import CONNECT_SECONDS, LOOK_SECONDS, ClusterEngine
-from tokenmill.engines.engine import Notice, Task, attempt, package_of
+from tokenmill.engines.cluster_engine import CONNECT_SECONDS, LOOK_SECONDS, ClusterEngine, package_of
+from tokenmill.engines.engine import Notice, Task, attempt
 from tokenmill.engines.errors import EngineFailure, WorkerLost, cause_of
 
 
@@ -37,30 +36,30 @@ class RayEngine(ClusterEngine):
         self._attempt = self._ray.remote(attempt)
         self._begin()
 
-    def kill(self) -> None:
-        for future in list(self._tasks.values()) if self._silent < self.silent_seconds else ():
-            with suppress(Exception):
-                self._ray.cancel(future.object_ref, force=True)
-        self.shutdown()
-
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Disconnect, unless this process was connected before."""
+        """Cancel the tasks that are not done, and disconnect unless this process was connected before."""
         self._closed.set()
         self._thread.join(LOOK_SECONDS)
-        # If the thread still waits, the cluster is gone, and Ray would wait for it too.
-        if self._is_own and not self._thread.is_alive():
+        if self._thread.is_alive():  # the cluster is gone, and Ray would wait for it too
+            return
+        for future in list(self._tasks.values()):
+            with suppress(Exception):
+                self._ray.cancel(future.object_ref, force=True)
+        if self._is_own:
             self._is_own = False
             self._ray.shutdown()
 
     def _connect(self, address: str) -> None:
         place = urlsplit(f"//{address.removeprefix('ray://')}")  # understands [::1]:6379
+        handler = signal.getsignal(signal.SIGTERM)
         try:
             if place.port is not None:  # Ray itself would try for much longer
                 socket.create_connection((place.hostname, place.port), CONNECT_SECONDS).close()
-            with _sigterm_kept():
-                self._ray.init(address, configure_logging=False)
+            self._ray.init(address, configure_logging=False)
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"{self._where}: cannot connect: {cause_of(error)}") from None
+        with suppress(ValueError):  # not the main thread
+            signal.signal(signal.SIGTERM, handler)  # Ray's own ends the process without a message
 
     def _submit(self, task: Task) -> Any:
         return self._attempt.options(name=task.name, **self._options).remote(task.call).future()
@@ -73,14 +72,3 @@ class RayEngine(ClusterEngine):
         if isinstance(error, self._ray.exceptions.RayError):
             return WorkerLost(f"Ray gave up a task: {cause_of(error).partition('. ')[0]}")
         return error
-
-
-@contextmanager
-def _sigterm_kept() -> Iterator[None]:
-    """Restore the handler of SIGTERM: Ray's own ends the process with another exit code and without a message."""
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread() and handler is not None:
-            signal.signal(signal.SIGTERM, handler)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
 from tokenmill.engines.choose import RETRIES
@@ -64,9 +63,7 @@ class TaskPool:
     def __enter__(self) -> TaskPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.engine.shutdown(cancel_futures=True)
             return
@@ -74,8 +71,9 @@ class TaskPool:
             try:
                 running = [future for future in self._calls if not future.cancel()]
                 if isinstance(error, KeyboardInterrupt):
+                    grace = f"{GRACE_SECONDS:g} s"
                     self._notice(
-                        f"stopping: workers have {GRACE_SECONDS:g} s to finish. Interrupt again to stop at once."
+                        f"stopping: workers have {grace} to finish. Interrupt again to stop at once."
                     )
                 self.engine.stop(running, GRACE_SECONDS)
             except KeyboardInterrupt:  # the second one, which may arrive during the notice
@@ -85,12 +83,7 @@ class TaskPool:
         return len(self._calls) + len(self._delayed)
 
     def submit(
-        self,
-        task: Any,
-        describe: Callable[[], str],
-        function: Callable[..., Any],
-        *args: Any,
-        name: str = "",
+        self, task: Any, describe: Callable[[], str], function: Callable[..., Any], *args: Any, name: str = ""
     ) -> None:
         """Start function(*args).
 
@@ -102,14 +95,14 @@ class TaskPool:
 
     def done(self, seconds: float | None = None) -> Iterator[tuple[Any, Any]]:
         """Yield (task, result) of finished tasks, after waiting for the first one at most this long."""
-        end = math.inf if seconds is None else time.monotonic() + seconds
-        is_waiting = True
+        left, is_waiting = math.inf if seconds is None else seconds, True
+        end = time.monotonic() + left
         while is_waiting:
             self.engine.check()
             for call in [call for call in self._delayed if call.due <= time.monotonic()]:
                 self._delayed.remove(call)
                 self._submit(call)
-            for future in self._finished(min(SHOW_SECONDS, max(0.0, end - time.monotonic()))):
+            for future in self._finished(min(SHOW_SECONDS, max(0.0, left))):
                 call = self._calls.pop(future)
                 try:
                     result = future.result()
@@ -118,7 +111,8 @@ class TaskPool:
                 else:
                     is_waiting = False
                     yield call.task, result
-            is_waiting = is_waiting and time.monotonic() < end
+            left = end - time.monotonic()
+            is_waiting = is_waiting and left > 0
 
     def run(
         self,
@@ -162,12 +156,10 @@ class TaskPool:
 
     def _finished(self, seconds: float) -> Iterator[Future[Any]]:
         """Yield finished futures, after waiting for the first one. Those that are not taken stay in the queue."""
-        try:
+        with suppress(Empty):
             yield self._done.get(timeout=seconds)
             while True:
                 yield self._done.get_nowait()
-        except Empty:
-            return
 
     def _delay_or_raise(self, call: _Call, error: Exception) -> None:
         if not getattr(error, "is_transient", False) or call.failures >= self._retries:

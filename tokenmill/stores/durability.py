@@ -32,7 +32,7 @@ def sync_in_background(place: object) -> Future[None]:
     """
     future = Future[None]()
     if isinstance(place, Path):
-        with suppress(RuntimeError, MemoryError):  # no more threads
+        with suppress(OSError, MemoryError):  # no more threads
             return start(partial(_sync_file_system, place))
         _sync_file_system(place)
     future.set_result(None)

@@ -36,7 +36,7 @@ _idle: deque[SimpleQueue[Callable[[], None]]] = deque()  # one queue per idle th
 
 
 def start(request: Callable[[], _Result]) -> Future[_Result]:
-    """Start a request in another thread. Raise RuntimeError or MemoryError if the system denies the thread."""
+    """Start a request in another thread. Raise OSError or MemoryError if the system denies the thread."""
     future: Future[_Result] = Future()
 
     def run() -> None:

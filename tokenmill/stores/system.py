@@ -1,13 +1,13 @@
-"""Threads and signals of the operating system, for several packages."""
+"""Threads that start or fail but never block, for several packages."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import mmap
-import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Final, TypeVar
 
 _THREAD_BYTES: Final = 12 << 20  # a stack of 8 MiB by default, and the first objects of the thread
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def start_thread(thread: threading.Thread) -> None:
-    """Start a thread. Raise RuntimeError if the system denies it, and MemoryError if there is no room for its stack.
+    """Start a thread. Raise OSError if the system denies it, and MemoryError if there is no room for its stack.
 
     Thread.start blocks forever if the new thread runs out of memory at once, so this first checks for room.
     """
@@ -24,7 +24,10 @@ def start_thread(thread: threading.Thread) -> None:
         mmap.mmap(-1, _THREAD_BYTES, flags=mmap.MAP_PRIVATE).close()
     except OSError:
         raise MemoryError from None
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        raise OSError(errno.EAGAIN, "cannot start a thread") from None
 
 
 class cached_property(functools.cached_property[T]):  # noqa: N801 - replaces functools.cached_property
@@ -37,18 +40,3 @@ class cached_property(functools.cached_property[T]):  # noqa: N801 - replaces fu
     def __init__(self, function: Callable[[Any], T]) -> None:
         super().__init__(function)
         self.lock = nullcontext()
-
-
-@contextmanager
-def held_back(stops: Iterable[int]) -> Iterator[None]:
-    """Block these signals inside, in this thread and in processes that it starts."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, stops)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def let_through(stops: Iterable[int]) -> None:
-    """Unblock these signals in a process that was started inside `held_back`."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)

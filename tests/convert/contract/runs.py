@@ -22,6 +22,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from inline_engine import InlineEngine
 from strategies import END, SPECIAL_TOKENS
 
 import bpe
@@ -29,7 +30,6 @@ import flat_tokens
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.__main__ import main
-from tokenmill.engines.inline_engine import InlineEngine
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 TRAINING_TEXT = (

@@ -1,4 +1,4 @@
-"""Tasks in the calling thread: for tests, for debugging, and for callers that may not start processes."""
+"""An engine that runs each task when it is submitted, in this process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tokenmill.engines.engine import Engine
 
 
 class InlineEngine(Engine):
-    """Runs each task when it is submitted."""
+    """The simplest engine: it has no workers."""
 
     inherits = True
     worker_count = 1
 
-    def start(self, max_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
+    def start(self, max_tasks: int, prepare: Callable[..., Any], *arguments: Any) -> None:
         prepare(*arguments)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
