@@ -4,8 +4,9 @@
 
 1. Every code point in five contexts, through every pre-tokenizer of bpe/presets.py and every normalizer.
 2. All strings of up to four difficult characters, through every pre-tokenizer.
-3. With tokenizers: documents of the texts, random excerpts, and random sequences of entries and difficult characters,
-   with one and two threads. A rank file is FILE:PATTERN; its merges are checked as a tokenizer.json, too.
+3. With tokenizers: each entry alone, documents of the texts, random excerpts, and random sequences of entries and
+   difficult characters, with one and two threads. A rank file is FILE:PATTERN; its merges are checked as a
+   tokenizer.json, too.
 
 Exit status 1 at the first difference, with the text that shows it.
 """
@@ -194,12 +195,15 @@ def main() -> int:
     total = 0
     for given in options.tokenizer:
         for peer_of in peers_of(given):
-            count = sum(
+            tokenizer = peer_of[1]
+            entries = [tokenizer.decode([id_], errors="replace") for id_ in tokenizer.ordinary_entries]
+            count = check_documents(*peer_of, [entry for entry in entries if SEPARATOR not in entry])
+            count += sum(
                 check_documents(*peer_of, each) for path in options.text for each in documents_of(path)
             )
             rng = random.Random(f"{options.seed} {given}")
             while count < options.tokens / len(options.tokenizer):
-                count += check_documents(*peer_of, drawn_documents(rng, peer_of[1], options.text))
+                count += check_documents(*peer_of, drawn_documents(rng, tokenizer, options.text))
             print(f"{peer_of[0]}: {count:,} tokens equal, seed {options.seed}", flush=True)
             total += count
     print(f"{total:,} tokens equal")
