@@ -116,7 +116,7 @@ _METASPACE: Final[Fields] = {
     "str_rep": (anything, None),
 }
 
-_NORMALIZERS: Final = {
+NORMALIZERS: Final = {
     **{
         name: _Type(normalizers.Form, make=partial(normalizers.Form, name))
         for name in get_args(normalizers.FormName)
@@ -142,7 +142,7 @@ _NORMALIZERS: Final = {
     "SentencePiecePrefix": _Type(normalizers.DummyPrefix, {"prefix": _TEXT}),
     "SentencePieceCharsmap": _Type(normalizers.Charsmap, _CHARSMAP),
 }
-_PRETOKENIZERS: Final = {
+PRETOKENIZERS: Final = {
     "ByteLevel": _Type(ByteLevel, {"add_prefix_space": _ON, "use_regex": _ON, "trim_offsets": _ON}),
     "Split": _Type(
         Split, {"pattern": (_filled_pattern, None), "behavior": (_BEHAVIOR, None), "invert": _OFF}, _split
@@ -157,7 +157,7 @@ _PRETOKENIZERS: Final = {
     "FixedLength": _Type(components.FixedLength, {"length": (partial(expect_integer, least=1), 5)}),
     "Metaspace": _Type(components.Metaspace, _METASPACE, partial(_metaspace, components.Metaspace)),
 }
-_DECODERS: Final = {
+DECODERS: Final = {
     "BPEDecoder": _Type(decoders.BPEDecoder, {"suffix": (expect_filled, "</w>")}),
     "ByteFallback": _Type(decoders.ByteFallback),
     "ByteLevel": _Type(decoders.ByteLevel, {"add_prefix_space": _ON, "trim_offsets": _ON, "use_regex": _ON}),
@@ -175,9 +175,14 @@ _DECODERS: Final = {
 }
 _NAMES: Final = {
     known.made: (name, known.fields)
-    for types in (_NORMALIZERS, _PRETOKENIZERS, _DECODERS)
+    for types in (NORMALIZERS, PRETOKENIZERS, DECODERS)
     for name, known in types.items()
 }
+
+
+def fields_of(types: Mapping[str, _Type]) -> dict[str, Fields]:
+    """Return the fields of each type that Hugging Face tokenizers has."""
+    return {name: known.fields for name, known in types.items() if not name.startswith("SentencePiece")}
 
 
 def _read(value: Any, path: str, key: str, types: Mapping[str, _Type]) -> list[tuple[Any, str]]:
@@ -221,7 +226,7 @@ def _to_json(component: Any) -> dict[str, Any]:
 
 def normalizer_from_json(value: Any, path: str = "normalizer") -> Normalizer | None:
     """Read a normalizer; null and empty sequences are None."""
-    found = tuple(component for component, _ in _read(value, path, "normalizers", _NORMALIZERS))
+    found = tuple(component for component, _ in _read(value, path, "normalizers", NORMALIZERS))
     return Normalizer(found) if found else None
 
 
@@ -236,7 +241,7 @@ def decoder_from_json(value: Any, as_text: bool = True) -> Decoder | None:
 
     Return None for ByteLevel alone in a byte-level vocabulary: then entries are decoded as the bytes they are.
     """
-    found = tuple(component for component, _ in _read(value, "decoder", "decoders", _DECODERS))
+    found = tuple(component for component, _ in _read(value, "decoder", "decoders", DECODERS))
     if not as_text and len(found) == 1 and isinstance(found[0], decoders.ByteLevel):
         return None
     return Decoder(found)
@@ -254,7 +259,7 @@ def decoder_to_json(decoder: Decoder | None) -> dict[str, Any] | None:
 
 def components_from_json(value: Any) -> list[tuple[Component, str]]:
     """Return the components of a pre_tokenizer in order, with their JSON paths; [] for null."""
-    return _read(value, "pre_tokenizer", "pretokenizers", _PRETOKENIZERS)
+    return _read(value, "pre_tokenizer", "pretokenizers", PRETOKENIZERS)
 
 
 def components_to_json(made: Sequence[Component]) -> dict[str, Any] | None:

@@ -28,7 +28,7 @@ from bpe.vocabulary import MAX_ID
 
 
 def _token_pair(value: Any, path: str) -> list[Any]:
-    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+    if not isinstance(value, (list, tuple)) or len(value) != 2 or not isinstance(value[0], str):
         raise must_be(path, "[token, id]", value)
     return [value[0], expect_integer(value[1], f"{path}[1]", most=MAX_ID)]
 
@@ -45,7 +45,7 @@ _direction: Final = one_of("Left", "Right")
 _ON: Final = (FLAG, True)
 _AROUND: Final[Fields] = {"sep": (_token_pair, None), "cls": (_token_pair, None)}
 # The components without a template.
-_COMPONENTS: Final[dict[str, Fields]] = {
+PROCESSORS: Final[dict[str, Fields]] = {
     "ByteLevel": {"add_prefix_space": _ON, "trim_offsets": _ON, "use_regex": _ON},
     "RobertaProcessing": {**_AROUND, "trim_offsets": _ON, "add_prefix_space": _ON},
     "BertProcessing": _AROUND,
@@ -55,13 +55,13 @@ _SPECIAL_TOKEN: Final[Fields] = {
     "ids": (list_of(partial(expect_integer, most=MAX_ID)), None),
     "tokens": (list_of(expect_text), None),
 }
-_TRUNCATION: Final[Fields] = {
+TRUNCATION: Final[Fields] = {
     "direction": (_direction, "Right"),
     "max_length": (_count, None),
     "strategy": (one_of("LongestFirst", "OnlyFirst", "OnlySecond"), None),
     "stride": (_count, None),
 }
-_PADDING: Final[Fields] = {
+PADDING: Final[Fields] = {
     "strategy": (_padding_strategy, None),
     "direction": (_direction, None),
     "pad_to_multiple_of": (optional(_count), None),
@@ -73,12 +73,12 @@ _PADDING: Final[Fields] = {
 
 def truncation_from_json(value: Any) -> dict[str, Any] | None:
     """Read the truncation, with all of its fields."""
-    return None if value is None else read_fields(value, "truncation", _TRUNCATION)
+    return None if value is None else read_fields(value, "truncation", TRUNCATION)
 
 
 def padding_from_json(value: Any) -> dict[str, Any] | None:
     """Read the padding, with all of its fields."""
-    return None if value is None else read_fields(value, "padding", _PADDING)
+    return None if value is None else read_fields(value, "padding", PADDING)
 
 
 def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> PostProcessor | None:
@@ -93,8 +93,8 @@ def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> P
     adds = ""
     for item, path in flat_sequence(value, "post_processor", "processors"):
         name = item["type"]
-        if name not in _COMPONENTS and name != "TemplateProcessing":
-            raise unsupported(path, name, ", ".join([*_COMPONENTS, "TemplateProcessing"]))
+        if name not in PROCESSORS and name != "TemplateProcessing":
+            raise unsupported(path, name, ", ".join([*PROCESSORS, "TemplateProcessing"]))
         if adds and name != "ByteLevel":
             raise unsupported(path, name, f"one component that adds tokens, which is {adds}")
         given = {key: item[key] for key in item if key != "type"}
@@ -102,7 +102,7 @@ def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> P
             made = _template(given, path, special_tokens)
             front, back = _ids_around(made, path)
         else:
-            made = read_fields(given, path, _COMPONENTS[name])
+            made = read_fields(given, path, PROCESSORS[name])
             if name != "ByteLevel":
                 front, back = [made["cls"][1]], [made["sep"][1]]
         adds = adds if name == "ByteLevel" else name

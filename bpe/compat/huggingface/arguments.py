@@ -46,13 +46,6 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
-def character(name: str, value: Any) -> str:
-    """Return a str of one character. Raise BadArgument, a ValueError, for other values."""
-    if not isinstance(value, str) or len(value) != 1:
-        raise BadArgument(f"{name}: expected a string of length 1 (got {shown(value)})")
-    return value
-
-
 def one_of(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return one of the allowed values. Raise BadArgument, a ValueError, for another str."""
     if text(name, value) not in allowed:

@@ -1,26 +1,30 @@
-"""The base of normalizers, pre-tokenizers, post-processors and decoders: dataclasses that tokenizer.json can hold.
+"""The base of normalizers, pre-tokenizers, post-processors and decoders, which tokenizer.json can hold.
 
-A component is mutable, as in tokenizers. A tokenizer compares its components with those that its core was built from.
+The tables of `bpe.formats` list the fields of each type and check their values. `define` makes a class from the
+arguments of its constructor. A component is mutable, as in tokenizers. A tokenizer compares its components with those
+that its core was built from.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
-from bpe.compat.huggingface import arguments
-from bpe.errors import BadArgument, UnsupportedTokenizer, shown
+from bpe.compat.huggingface.arguments import camel, snake
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.json_input import FLAG, OPTIONAL_FLAG, Fields
 
-Behavior = str
-Scheme = str
-Character = str
+# Arguments of constructors that several kinds have.
+BYTE_LEVEL: Final[dict[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+METASPACE: Final[dict[str, Any]] = {"replacement": "\u2581", "prepend_scheme": "always", "split": True}
+
 TokenAndId = tuple[str, int]
-_BEHAVIORS: Final = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
-_SCHEMES: Final = ("first", "never", "always")
+_HIDDEN: Final = ("pattern", "precompiled_charsmap")  # fields that cannot be read or changed
 
 
 @dataclass(frozen=True)
@@ -30,101 +34,81 @@ class Regex:
     pattern: str
 
 
-Pattern = str | Regex
-Charsmap = bytes
+def _to_json(name: str, value: Any) -> Any:
+    """Return the value of a field in tokenizer.json."""
+    if name == "pattern":
+        return {"String": value} if isinstance(value, str) else {"Regex": getattr(value, "pattern", None)}
+    if name == "precompiled_charsmap":
+        return base64.b64encode(value).decode()
+    return camel(value) if name == "behavior" and isinstance(value, str) else value
 
 
-def _pattern(name: str, value: Any) -> Pattern:
-    if isinstance(value, str):
-        return value
-    pattern = getattr(value, "pattern", None)  # a Regex of this package or of tokenizers
-    if not isinstance(pattern, str):
-        raise TypeError(f"{name}: must be a str or a Regex (got {shown(value)})")
-    return Regex(pattern)
-
-
-def _token_and_id(name: str, value: Any) -> TokenAndId:
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise TypeError(f"{name}: must be (token, id) (got {shown(value)})")
-    return arguments.text(name, value[0]), arguments.id_number(name, value[1])
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-class _FieldType(NamedTuple):
-    """check: (name, value) -> value to set. is_hidden: the field cannot be read or changed."""
-
-    check: Callable[[str, Any], Any]
-    to_json: Callable[[Any], Any] = _same
-    from_json: Callable[[Any], Any] = _same
-    is_hidden: bool = False
-
-
-_FIELD_TYPES: Final = {
-    "bool": _FieldType(arguments.flag),
-    "bool | None": _FieldType(lambda name, value: None if value is None else arguments.flag(name, value)),
-    "str": _FieldType(arguments.text),
-    "str | None": _FieldType(lambda name, value: None if value is None else arguments.text(name, value)),
-    "int": _FieldType(arguments.count),
-    "float | None": _FieldType(lambda _, value: value),
-    "Character": _FieldType(arguments.character),
-    "Scheme": _FieldType(lambda name, value: arguments.one_of(name, value, _SCHEMES)),
-    "Behavior": _FieldType(
-        lambda name, value: arguments.one_of(name, value, _BEHAVIORS), arguments.camel, arguments.snake
-    ),
-    "TokenAndId": _FieldType(_token_and_id, _same, tuple),
-    "Pattern": _FieldType(
-        _pattern,
-        lambda value: {"String": value} if isinstance(value, str) else {"Regex": value.pattern},
-        lambda value: Regex(value["Regex"]) if "Regex" in value else value["String"],
-        is_hidden=True,
-    ),
-    "Charsmap": _FieldType(
-        lambda _, value: bytes(value), lambda value: base64.b64encode(value).decode(), base64.b64decode, True
-    ),
-    # only in TemplateProcessing, which checks them
-    "list[Any]": _FieldType(lambda _, value: value),
-    "dict[str, Any]": _FieldType(lambda _, value: dict(sorted(value.items()))),
-}
+def _from_json(name: str, value: Any) -> Any:
+    """Return the value of a field of a component."""
+    if name == "pattern":
+        return value["String"] if "String" in value else Regex(value["Regex"])
+    if name == "precompiled_charsmap":
+        return base64.b64decode(value)
+    if name == "behavior":
+        return snake(value)
+    return tuple(value) if name in ("sep", "cls") else value
 
 
 class Component:
-    """A component. Derived classes are dataclasses with fields of the types above.
+    """A component.
 
-    keys: field -> key in tokenizer.json, where they differ. kinds: class by name, for each of Normalizer, PreTokenizer,
-    PostProcessor and Decoder.
+    signature: of the constructor. keys: field -> key in tokenizer.json, in the order of the signature.
+    fields: key -> reader, for the values that tokenizer.json can have.
+    types: the fields of all types of this kind. kinds: class by name. Both exist for Normalizer, PreTokenizer,
+        PostProcessor and Decoder.
     """
 
+    signature: ClassVar[Signature] = Signature()
     keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    fields: ClassVar[Fields] = MappingProxyType({})
+    types: ClassVar[Mapping[str, Fields]] = MappingProxyType({})
     base: ClassVar[type[Component]]
     kinds: ClassVar[dict[str, type[Component]]]
 
     def __init_subclass__(cls) -> None:
         if Component in cls.__bases__:
             cls.base, cls.kinds = cls, {}
-        else:
+        elif not cls.__name__.startswith("_"):
             cls.kinds[cls.__name__] = cls
 
-    @classmethod
-    def _fields(cls) -> list[Field[Any]]:
-        return list(getattr(cls, "__dataclass_fields__", {}).values())
+    def __init__(self, *given: Any, **named: Any) -> None:
+        bound = self.signature.bind(*given, **named)
+        bound.apply_defaults()
+        for name, value in zip(
+            self.keys, bound.arguments.values(), strict=False
+        ):  # without unknown arguments
+            self._put(name, value)
+
+    def _put(self, name: str, value: Any) -> None:
+        read = self.fields[self.keys[name]][0]
+        try:
+            read(_to_json(name, value), name)
+        except BadTokenizer as error:
+            if isinstance(value, int) and not isinstance(value, bool):
+                raise (OverflowError if value < 0 else TypeError)(str(error)) from None
+            is_value = isinstance(value, str) and read not in (FLAG, OPTIONAL_FLAG)
+            raise (BadArgument if is_value else TypeError)(str(error)) from None
+        if name == "pattern" and not isinstance(value, str):
+            value = Regex(value.pattern)  # of this package or of tokenizers
+        self.__dict__["_" * (name in _HIDDEN) + name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        known = {field.name: _FIELD_TYPES[str(field.type)] for field in self._fields()}
-        if name not in known or "_" + name in self.__dict__:
+        if name not in self.keys or name in _HIDDEN:
             raise AttributeError(f"{type(self).__name__}: attribute {name!r} cannot be set")
-        self.__dict__["_" * known[name].is_hidden + name] = known[name].check(name, value)
+        self._put(name, value)
 
     def to_json(self) -> dict[str, Any]:
         """Return the component as tokenizer.json has it."""
-        made: dict[str, Any] = {"type": type(self).__name__}
-        for field in self._fields():
-            kind = _FIELD_TYPES[str(field.type)]
-            value = self.__dict__["_" * kind.is_hidden + field.name]
-            made[self.keys.get(field.name, field.name)] = kind.to_json(value)
-        return made
+        values = {
+            key: _to_json(name, self.__dict__["_" * (name in _HIDDEN) + name])
+            for name, key in self.keys.items()
+        }
+        return {"type": type(self).__name__} | values
 
     @classmethod
     def from_json(cls, value: Any) -> Any:
@@ -155,14 +139,12 @@ class Component:
 
     def __setstate__(self, state: bytes | dict[str, Any]) -> None:
         value = json.loads(state) if isinstance(state, bytes) else state
-        for field in self._fields():
-            key = self.keys.get(field.name, field.name)
-            if key in value:
-                setattr(self, field.name, _FIELD_TYPES[str(field.type)].from_json(value[key]))
-            elif field.default is MISSING:
+        for (name, key), parameter in zip(
+            self.keys.items(), self.signature.parameters.values(), strict=False
+        ):
+            if key not in value and parameter.default is Parameter.empty:
                 raise BadArgument(f"{type(self).__name__}.{key}: missing")
-            else:
-                setattr(self, field.name, field.default)
+            self._put(name, _from_json(name, value[key]) if key in value else parameter.default)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -174,6 +156,34 @@ class Component:
 
     def __str__(self) -> str:
         return short_repr(self.to_json(), SHORT)
+
+
+def define(kind: type[Component], name: str, about: str, ignores: bool = False, **defaults: Any) -> Any:
+    """Return the class of a component.
+
+    kind: its base class, in whose module the class is.
+    about: its docstring.
+    ignores: whether the constructor ignores unknown arguments.
+    defaults: the arguments of the constructor with their default values, `...` for none.
+    """
+    fields = kind.types[name]
+    # An argument has the key of this name, or else the key at its place.
+    keys = [each if each in fields else list(fields)[index] for index, each in enumerate(defaults)]
+    parameters = [
+        Parameter(
+            each, Parameter.POSITIONAL_OR_KEYWORD, default=Parameter.empty if default is ... else default
+        )
+        for each, default in defaults.items()
+    ]
+    parameters += [Parameter("_", Parameter.VAR_KEYWORD)] if ignores else []
+    members = {
+        "__module__": kind.__module__,
+        "__doc__": about,
+        "signature": Signature(parameters),
+        "keys": {key.removeprefix("strip_"): key for key in keys},
+        "fields": fields,
+    }
+    return type(name, (kind,), members)
 
 
 class SequenceOf:
@@ -190,12 +200,9 @@ class SequenceOf:
     def __init__(self, items: Any = ()) -> None:
         if not isinstance(items, (list, tuple)):
             raise TypeError(f"{type(self).__name__}: must be a list of components (got {shown(items)})")
-        self._set([self.base.coerce(item) for item in items])
-
-    def _set(self, items: list[Any]) -> None:
         self.__dict__["items"] = [
             each
-            for item in items
+            for item in map(self.base.coerce, items)
             for each in (item.items if self.is_flat and isinstance(item, SequenceOf) else [item])
         ]
 
@@ -237,9 +244,8 @@ def short_repr(value: Any, max_items: int = _LONG) -> str:
             return f"Sequence(id={name}, type_id={type_id})"
         case {"SpecialToken": {"id": name, "type_id": type_id}}:
             return f'SpecialToken(id="{name}", type_id={type_id})'
-        case {"id": str(name), "ids": ids, "tokens": tokens}:
-            shown_tokens = f"ids={short_repr(ids, max_items)}, tokens={short_repr(tokens, max_items)}"
-            return f'SpecialToken(id="{name}", {shown_tokens})'
+        case {"id": str(), "ids": _, "tokens": _}:
+            return short_repr({"type": "SpecialToken", **value}, max_items)
         case {"Fixed": int(length)}:
             return f"Fixed({length})"
         case {"String": str(text)} | {"Regex": str(text)}:

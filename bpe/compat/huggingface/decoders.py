@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
-from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from bpe.compat.huggingface.component import Character, Component, Pattern, Scheme, SequenceOf
+from bpe.compat.huggingface.component import BYTE_LEVEL, METASPACE, Component, SequenceOf, define
 from bpe.errors import BpeError
-from bpe.formats.huggingface_components import decoder_from_json
+from bpe.formats.huggingface_components import DECODERS, decoder_from_json, fields_of
+from bpe.formats.json_input import FLAG, expect_text
 
 if TYPE_CHECKING:
     from bpe.compat.huggingface.tokenizer import Tokenizer
 
+_TEXT: Final = (expect_text, "")
 _REPLACEMENT: Final = "\ufffd"
 _CLEANING: Final = [
     *((" " + sign, sign) for sign in ".?!,"),
@@ -34,6 +36,14 @@ _CLEANING: Final = [
 class Decoder(Component):
     """Turns tokens into text."""
 
+    types = MappingProxyType(
+        {
+            **fields_of(DECODERS),
+            "WordPiece": {"prefix": _TEXT, "cleanup": (FLAG, True)},
+            "CTC": {"pad_token": _TEXT, "word_delimiter_token": _TEXT, "cleanup": (FLAG, True)},
+        }
+    )
+
     def decode(self, tokens: Items[str]) -> str:
         """Return the text of the tokens."""
         return "".join(self.chain(list(tokens)))
@@ -47,64 +57,29 @@ class Decoder(Component):
         return tokens
 
 
-@dataclass(eq=False, repr=False, init=False)
-class ByteLevel(Decoder):
-    """Decodes the byte alphabet. A token with other characters is kept."""
-
-    add_prefix_space: bool = True
-    trim_offsets: bool = True
-    use_regex: bool = True
-
-    def __init__(
-        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **_: Any
-    ) -> None:
-        self.add_prefix_space, self.trim_offsets, self.use_regex = add_prefix_space, trim_offsets, use_regex
-
-
-@dataclass(eq=False, repr=False)
-class Replace(Decoder):
-    """Replaces the matches of a str or `Regex`."""
-
-    pattern: Pattern
-    content: str
-
-
-@dataclass(eq=False, repr=False)
-class ByteFallback(Decoder):
-    """Decodes runs of tokens such as <0x61> as UTF-8, or each as U+FFFD if they are not valid together."""
-
-
-@dataclass(eq=False, repr=False)
-class Fuse(Decoder):
-    """Joins all tokens."""
-
-
-@dataclass(eq=False, repr=False, init=False)
-class Strip(Decoder):
-    """Removes up to `left` copies of a character from the start of each token and up to `right` from its end."""
-
-    content: Character = " "
-    start: int = 0
-    stop: int = 0
-
-    def __init__(self, content: str = " ", left: int = 0, right: int = 0, **_: Any) -> None:
-        self.content, self.start, self.stop = content, left, right
-
-
-@dataclass(eq=False, repr=False)
-class Metaspace(Decoder):
-    """Turns the replacement into a space, or removes it from the start of the first token."""
-
-    replacement: Character = "\u2581"
-    prepend_scheme: Scheme = "always"
-    split: bool = True
-
-
-@dataclass(eq=False, repr=False)
-class BPEDecoder(Decoder):
-    """Turns the suffix of words into a space."""
-
-    suffix: str = "</w>"
+ByteLevel: Any = define(
+    Decoder, "ByteLevel", "Decodes the byte alphabet and keeps other tokens.", True, **BYTE_LEVEL
+)
+Replace: Any = define(
+    Decoder, "Replace", "Replaces a str or the matches of a `Regex`.", pattern=..., content=...
+)
+ByteFallback: Any = define(
+    Decoder, "ByteFallback", "Decodes runs of <0x61> as UTF-8, invalid ones as U+FFFD each."
+)
+Fuse: Any = define(Decoder, "Fuse", "Joins all tokens.")
+Strip: Any = define(
+    Decoder,
+    "Strip",
+    "Removes up to `left` and `right` copies of a character.",
+    True,
+    content=" ",
+    left=0,
+    right=0,
+)
+Metaspace: Any = define(
+    Decoder, "Metaspace", "Turns the replacement into a space, except at the start.", **METASPACE
+)
+BPEDecoder: Any = define(Decoder, "BPEDecoder", "Turns the suffix of words into a space.", suffix="</w>")
 
 
 class Sequence(SequenceOf, Decoder):
@@ -126,12 +101,9 @@ def _cleaned(text: str) -> str:
     return text
 
 
-@dataclass(eq=False, repr=False)
-class WordPiece(Decoder):
-    """Puts a space before each token without the prefix."""
-
-    prefix: str = "##"
-    cleanup: bool = True
+class _WordPiece(Decoder):
+    prefix: str
+    cleanup: bool
 
     def chain(self, tokens: list[str]) -> list[str]:
         for index in range(1, len(tokens)):
@@ -140,13 +112,10 @@ class WordPiece(Decoder):
         return [_cleaned(token) for token in tokens] if self.cleanup else tokens
 
 
-@dataclass(eq=False, repr=False)
-class CTC(Decoder):
-    """Keeps one of equal neighbors and removes padding."""
-
-    pad_token: str = "<pad>"
-    word_delimiter_token: str = "|"
-    cleanup: bool = True
+class _Ctc(Decoder):
+    pad_token: str
+    word_delimiter_token: str
+    cleanup: bool
 
     def chain(self, tokens: list[str]) -> list[str]:
         made = []
@@ -156,6 +125,12 @@ class CTC(Decoder):
                 text = _cleaned(text).replace(self.word_delimiter_token, " ")
             made.append(text)
         return [text for text in made if text]
+
+
+WordPiece: Any = define(_WordPiece, "WordPiece", "Puts spaces before words.", prefix="##", cleanup=True)
+CTC: Any = define(
+    _Ctc, "CTC", "Removes repetitions and padding.", pad_token="<pad>", word_delimiter_token="|", cleanup=True
+)
 
 
 class DecodeStream:

@@ -33,6 +33,10 @@ class Source(Protocol):
     def encoding(self, index: int) -> Encoding: ...
 
 
+def _column(index: int, about: str) -> Any:
+    return property(lambda encoding: encoding._columns[index][:], doc=about)
+
+
 class Encoding:
     """Tokens of one or more sequences. Each property returns a new list."""
 
@@ -111,41 +115,21 @@ class Encoding:
         source = self._source
         return self._columns[_IDS][:] if source is None else source.ids(self._index)
 
-    @property
-    def tokens(self) -> list[str]:
-        """The tokens as tokenizer.json spells them."""
-        return self._columns[_TOKENS][:]
-
-    @property
-    def offsets(self) -> list[Span]:
-        """[start, stop) of each token in characters of its text."""
-        return self._columns[_OFFSETS][:]
-
-    @property
-    def word_ids(self) -> list[int | None]:
-        """The pretoken of each token, or its word in pre-tokenized input; None for added tokens."""
-        return self._columns[_WORDS][:]
+    tokens = _column(_TOKENS, "The tokens as tokenizer.json spells them.")
+    offsets = _column(_OFFSETS, "[start, stop) of each token in characters of its text.")
+    word_ids = _column(
+        _WORDS, "The pretoken of each token, or its word in pre-tokenized input; None for added tokens."
+    )
+    type_ids = _column(_TYPES, "The type of each token. The sequences of a pair have different types.")
+    special_tokens_mask = _column(_SPECIAL, "1 for tokens of the post-processor and padding.")
+    attention_mask = _column(_ATTENTION, "0 for padding.")
 
     @property
     def words(self) -> list[int | None]:
         """The former name of word_ids."""
         warnings.warn("Encoding.words: deprecated. Use word_ids.", DeprecationWarning, stacklevel=2)
-        return self.word_ids
-
-    @property
-    def type_ids(self) -> list[int]:
-        """The type of each token. The sequences of a pair have different types."""
-        return self._columns[_TYPES][:]
-
-    @property
-    def special_tokens_mask(self) -> list[int]:
-        """1 for tokens of the post-processor and padding."""
-        return self._columns[_SPECIAL][:]
-
-    @property
-    def attention_mask(self) -> list[int]:
-        """0 for padding."""
-        return self._columns[_ATTENTION][:]
+        words: list[int | None] = self.word_ids
+        return words
 
     @property
     def overflowing(self) -> list[Encoding]:
@@ -239,12 +223,10 @@ class Encoding:
         """Assign a type to all tokens."""
         self._columns[_TYPES] = [type_id] * len(self)
 
-    def as_text(self, type_id: int | None) -> Encoding:
-        """Return the tokens as tokens of a text, without parts. type_id: their type; None: unchanged."""
+    def as_text(self) -> Encoding:
+        """Return the tokens as tokens of a text, without parts."""
         made = Encoding()._set([column[:] for column in self._columns])
         made._columns[_SPECIAL], made._columns[_ATTENTION] = [0] * len(self), [1] * len(self)
-        if type_id is not None:
-            made.set_type_id(type_id)
         return made
 
     def trim_offsets(self, add_prefix_space: bool) -> None:

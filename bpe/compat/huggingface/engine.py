@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens, cut_at
 from bpe.compat.huggingface.alignment import AlignedText, normalized, pretokens
-from bpe.compat.huggingface.encoding import WHITE_SPACE, Span
+from bpe.compat.huggingface.encoding import WHITE_SPACE, Encoding, Span
+from bpe.compat.huggingface.processors import PostProcessor, post_process
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import to_bytes, to_characters
 from bpe.normalizers import Normalizer
@@ -57,7 +58,6 @@ class Sections:
         self._ignored_ids = {token.id for token in tokens if token.text in ignored}
         # A match takes whitespace before it only after the last match that is not ignored.
         self._lstrip_ids = {token.id for token in found if token.lstrip} if self._ignored_ids else set()
-        self.ignored_hide_others = bool(ignored) and _hide_others(tokens, ignored, normalizer)
 
     def has_added_token(self, text: str) -> bool:
         """Return whether an added token may occur in the text."""
@@ -97,30 +97,6 @@ def _count(data: bytes) -> int:
     return len(data) if data.isascii() else len(data.decode())
 
 
-def _hide_others(
-    tokens: Collection[AddedToken], ignored: frozenset[str], normalizer: Normalizer | None
-) -> bool:
-    """Return whether a token that is not ignored may start in an ignored one."""
-    texts = [
-        (
-            token.normalized,
-            normalizer.of_tokens.apply_to_text(token.text)
-            if token.normalized and normalizer is not None
-            else token.text,
-            token.text in ignored,
-        )
-        for token in tokens
-    ]
-    return any(
-        in_pass == other_pass
-        and is_ignored
-        and not other_ignored
-        and any(text.startswith(other, at) or other.startswith(text[at:]) for at in range(len(text)))
-        for in_pass, text, is_ignored in texts
-        for other_pass, other, other_ignored in texts
-    )
-
-
 class Engine:
     """A tokenizer of the core.
 
@@ -139,27 +115,19 @@ class Engine:
         self._components = components
         self._vocab = vocab
         self._sections = Sections(parts.tokens, ignored, parts.normalizer)
-        self._allowed = (
-            [token.text for token in parts.tokens if token.text not in ignored] if ignored else "all"
-        )
+        self._has_ignored = bool(ignored)  # the core does not find tokens that are hidden in other tokens
         self._texts = _EntryTexts(tokenizer)
         self.is_direct = not (
             ignored or tokenizer.text_rules is not None or tokenizer.pretokenizer.changes_text
         )
 
-    def ids(self, text: str) -> list[int]:
-        """Return the IDs of a text."""
-        if self._sections.ignored_hide_others:
-            return self.columns(text).ids
-        return self.tokenizer.encode(text, self._allowed)
-
     def batch(self, texts: Sequence[str], threads: int | None) -> Batch:
         """Encode texts."""
-        if self._sections.ignored_hide_others:
+        if self._has_ignored:
             rows = [self.columns(text).ids for text in texts]
             ids = np.array([id_ for row in rows for id_ in row], np.uint32)
             return Batch(self, texts, ids, np.cumsum([0, *map(len, rows)]))
-        encoded = self.tokenizer.encode_batch(texts, threads, self._allowed)
+        encoded = self.tokenizer.encode_batch(texts, threads)
         return Batch(self, texts, np.ascontiguousarray(encoded.tokens), encoded.offsets.astype(np.int64))
 
     def columns(self, text: str) -> Columns:
@@ -369,34 +337,62 @@ class _EntryTexts(dict[int, str]):
 
 
 class Batch:
-    """The tokens of texts. All columns except the IDs are computed when one of them is first needed.
+    """The encodings of texts. All columns except the IDs are computed when one of them is first needed.
 
     The IDs of text i are ids[bounds[i] : bounds[i + 1]].
+    around: the IDs that the post-processor adds to a text. processor, add: for the other columns.
     """
 
     def __init__(self, engine: Engine, texts: Sequence[str], ids: NDArray[np.uint32], bounds: Array) -> None:
         self._engine = engine
         self._texts = texts
         self._ids = ids
-        self.bounds: list[int] = bounds.tolist()
+        self._bounds: list[int] = bounds.tolist()
+        self.around: tuple[list[int], list[int]] = [], []
+        self.processor: PostProcessor | None = None
+        self.add = False
 
     def ids(self, index: int) -> list[int]:
-        """Return the IDs of a text."""
-        return _core.id_list(self._ids.data, self.bounds[index], self.bounds[index + 1])
+        """Return the IDs of an encoding."""
+        ids: list[int] = _core.id_list(self._ids.data, self._bounds[index], self._bounds[index + 1])
+        front, back = self.around
+        return [*front, *ids, *back] if front or back else ids
+
+    def length(self, index: int) -> int:
+        """Return the number of tokens of an encoding."""
+        return self._bounds[index + 1] - self._bounds[index] + sum(map(len, self.around))
+
+    def encoding(self, index: int) -> Encoding:
+        """Return an encoding with all columns."""
+        return post_process(self.processor, [encoding_of([self.columns(index)], 0, False)], self.add)
 
     def columns(self, index: int) -> Columns:
-        """Return all columns of a text, as new lists."""
+        """Return all columns of a text, without post-processing, as new lists."""
         start = -1
         if self._direct is not None:
             columns, rows = self._direct
             start = rows[index]
         if start < 0:
             return self._engine.columns(self._texts[index])
-        part = slice(start, start + self.bounds[index + 1] - self.bounds[index])
+        part = slice(start, start + self._bounds[index + 1] - self._bounds[index])
         return Columns(columns.ids[part], columns.tokens[part], columns.offsets[part], columns.words[part])
 
     @cached_property
     def _direct(self) -> tuple[Columns, list[int]] | None:
         if not self._engine.is_direct:
             return None
-        return self._engine.direct_columns(self._texts, self._ids, np.array(self.bounds))
+        return self._engine.direct_columns(self._texts, self._ids, np.array(self._bounds))
+
+
+def encoding_of(columns: Sequence[Columns], type_id: int, are_words: bool) -> Encoding:
+    """Return the encoding of a sequence. are_words: the columns belong to pre-tokenized words."""
+    if not are_words:
+        (only,) = columns
+        return Encoding.of(only.ids, only.tokens, only.offsets, list(only.words), type_id)
+    words: list[int | None] = [word for word, each in enumerate(columns) for _ in each.ids]
+    whole = Columns([], [], [], [])
+    for each in columns:
+        whole.ids.extend(each.ids)
+        whole.tokens.extend(each.tokens)
+        whole.offsets.extend(each.offsets)
+    return Encoding.of(whole.ids, whole.tokens, whole.offsets, words, type_id)

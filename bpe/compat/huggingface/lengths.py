@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from bpe.compat.huggingface.arguments import camel, count, id_number, one_of, snake, text
+from bpe.compat.huggingface.arguments import camel, count, id_number, one_of, snake, text, warn_unknown
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.errors import BadArgument
+from bpe.formats.huggingface_postprocessor import PADDING, TRUNCATION
 
 _DIRECTIONS: Final = ("left", "right")
+_SPELLED: Final = ("strategy", "direction")  # fields that tokenizer.json spells in camel case
 _STRATEGIES: Final = ("longest_first", "only_first", "only_second")
 
 Parameters = dict[str, Any]
 
 
 def truncation(
-    max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+    max_length: int,
+    stride: int = 0,
+    strategy: str = "longest_first",
+    direction: str = "right",
+    **unknown: Any,
 ) -> Parameters:
     """Return the parameters of truncation. Raise BadArgument, a ValueError, for invalid ones."""
+    warn_unknown(unknown)
     return {
         "max_length": count("max_length", max_length),
         "stride": count("stride", stride),
@@ -34,13 +41,13 @@ def padding(
     pad_token: str = "[PAD]",
     length: int | None = None,
     pad_to_multiple_of: int | None = None,
+    **unknown: Any,
 ) -> Parameters:
     """Return the parameters of padding. length: None for the longest encoding of a batch."""
+    warn_unknown(unknown)
+    sizes = {"length": length, "pad_to_multiple_of": pad_to_multiple_of}
     return {
-        "length": None if length is None else count("length", length),
-        "pad_to_multiple_of": None
-        if pad_to_multiple_of is None
-        else count("pad_to_multiple_of", pad_to_multiple_of),
+        **{name: None if size is None else count(name, size) for name, size in sizes.items()},
         "pad_id": id_number("pad_id", pad_id),
         "pad_token": text("pad_token", pad_token),
         "pad_type_id": id_number("pad_type_id", pad_type_id),
@@ -48,35 +55,29 @@ def padding(
     }
 
 
-def truncation_to_json(parameters: Parameters | None) -> dict[str, Any] | None:
+def truncation_to_json(parameters: Parameters | None) -> Parameters | None:
     """Return tokenizer.json's truncation."""
-    if parameters is None:
-        return None
-    names = ("direction", "max_length", "strategy", "stride")
-    return {name: camel(value) if isinstance(value := parameters[name], str) else value for name in names}
-
-
-def truncation_from_json(value: dict[str, Any] | None) -> Parameters | None:
-    """Return the parameters in a valid truncation of tokenizer.json."""
-    if value is None:
-        return None
-    return truncation(**value | {name: snake(value[name]) for name in ("strategy", "direction")})
-
-
-def padding_to_json(parameters: Parameters | None) -> dict[str, Any] | None:
-    """Return tokenizer.json's padding."""
-    if parameters is None:
-        return None
-    length = parameters["length"]
-    names = ("pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")
-    return {
-        "strategy": "BatchLongest" if length is None else {"Fixed": length},
-        "direction": camel(parameters["direction"]),
-        **{name: parameters[name] for name in names},
+    return parameters and {
+        name: camel(parameters[name]) if name in _SPELLED else parameters[name] for name in TRUNCATION
     }
 
 
-def padding_from_json(value: dict[str, Any] | None) -> Parameters | None:
+def truncation_from_json(value: Parameters | None) -> Parameters | None:
+    """Return the parameters in a valid truncation of tokenizer.json."""
+    return value and truncation(**value | {name: snake(value[name]) for name in _SPELLED})
+
+
+def padding_to_json(parameters: Parameters | None) -> Parameters | None:
+    """Return tokenizer.json's padding."""
+    if parameters is None:
+        return None
+    length, direction = parameters["length"], camel(parameters["direction"])
+    strategy = "BatchLongest" if length is None else {"Fixed": length}
+    spelled = {**parameters, "strategy": strategy, "direction": direction}
+    return {name: spelled[name] for name in PADDING}
+
+
+def padding_from_json(value: Parameters | None) -> Parameters | None:
     """Return the parameters in a valid padding of tokenizer.json."""
     if value is None:
         return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import Component
@@ -16,9 +16,16 @@ from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.formats import huggingface
 from bpe.formats.by_path import read_file
 from bpe.formats.byte_alphabet import to_characters
-from bpe.formats.json_input import parse
+from bpe.formats.huggingface_envelope import MODEL
+from bpe.formats.json_input import anything, parse
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import TextRules
+
+_TEXTS: Final = ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
+_FLAGS: Final = ("fuse_unk", "byte_fallback", "ignore_merges")
+_FIELDS: Final = {"dropout": (anything, None)} | {name: MODEL[name] for name in (*_TEXTS, *_FLAGS)}
+
+Merges = list[tuple[str, str]]
 
 
 class Model(Component):
@@ -37,22 +44,17 @@ class Token(NamedTuple):
         return tuple(self)  # type: ignore[return-value]
 
 
-@dataclass(eq=False, repr=False, init=False)
 class BPE(Model):
-    """Entries and merges.
+    """Entries and merges, in Python or in a tokenizer of the core.
 
     vocab: text -> ID, or the path of a vocab.json.
     merges: pairs of texts, lowest rank first, or the path of a merges.txt.
-    Other arguments: as in tokenizer.json.
+    options: dropout, unk_token, continuing_subword_prefix, end_of_word_suffix, fuse_unk, byte_fallback, ignore_merges
+        as in tokenizer.json. cache_capacity is ignored.
     """
 
-    dropout: float | None = None
-    unk_token: str | None = None
-    continuing_subword_prefix: str | None = None
-    end_of_word_suffix: str | None = None
-    fuse_unk: bool = False
-    byte_fallback: bool = False
-    ignore_merges: bool = False
+    keys = MappingProxyType({name: name for name in _FIELDS})
+    fields = MappingProxyType(_FIELDS)
 
     def __init__(
         self,
@@ -60,28 +62,17 @@ class BPE(Model):
         merges: Iterable[tuple[str, str]] | str | None = None,
         cache_capacity: int | None = None,
         dropout: float | None = None,
-        unk_token: str | None = None,
-        continuing_subword_prefix: str | None = None,
-        end_of_word_suffix: str | None = None,
-        fuse_unk: bool | None = None,
-        byte_fallback: bool | None = None,
-        ignore_merges: bool | None = None,
-        **unknown: Any,
+        **options: Any,
     ) -> None:
-        arguments.warn_unknown(unknown)
-        self.dropout, self.unk_token = dropout, unk_token
-        self.continuing_subword_prefix = continuing_subword_prefix
-        self.end_of_word_suffix = end_of_word_suffix
-        self.fuse_unk, self.byte_fallback = bool(fuse_unk), bool(byte_fallback)
-        self.ignore_merges = bool(ignore_merges)
+        arguments.warn_unknown(options.keys() - {*self.keys})
         if (vocab is None) != (merges is None):
             raise BadArgument("vocab and merges: must be passed together, or not at all")
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
         if isinstance(vocab, str) or isinstance(merges, str):
             raise TypeError("vocab and merges: must both be paths, or neither")
-        self._set(dict(vocab or {}), [(left, right) for left, right in merges or ()])
-        prefix = len(continuing_subword_prefix or "")
+        self._set({**options, "dropout": dropout}, dict(vocab or {}), [(a, b) for a, b in merges or ()])
+        prefix = len(options.get("continuing_subword_prefix") or "")
         for rank, (left, right) in enumerate(self.merges):
             for entry in (left, right, left + right[prefix:]):
                 if entry not in self.vocab:
@@ -89,69 +80,65 @@ class BPE(Model):
 
     def _set(
         self,
+        options: Mapping[str, Any],
         vocab: dict[str, int] | None,
-        merges: list[tuple[str, str]] | None,
+        merges: Merges | None,
         core: Tokenizer | None = None,
         keys: frozenset[str] = frozenset(),
-    ) -> None:
-        self.__dict__.update(_core=core, _keys=keys, _vocab=vocab, _texts=None, _merges=merges)
+    ) -> BPE:
+        for name in self.keys:
+            self._put(name, bool(options.get(name)) if name in _FLAGS else options.get(name))
+        self.__dict__.update(core=core, _keys=keys, _vocab=vocab, _texts=None, _merges=merges)
+        return self
 
     @classmethod
     def of_core(cls, tokenizer: Tokenizer, keys: frozenset[str], options: Mapping[str, Any]) -> BPE:
         """Return the model of a tokenizer of the core. keys: its added tokens that are in model.vocab."""
-        model = cls.learned({}, [], options)
-        model._set(None, None, tokenizer, keys)
-        return model
+        return cls.__new__(cls)._set(options, None, None, tokenizer, keys)
 
     @classmethod
-    def learned(cls, vocab: dict[str, int], merges: list[tuple[str, str]], options: Mapping[str, Any]) -> BPE:
+    def learned(cls, vocab: dict[str, int], merges: Merges, options: Mapping[str, Any]) -> BPE:
         """Return a trained model, without checking its merges."""
-        model = cls(**{field.name: options.get(field.name) for field in cls._fields()})
-        model._set(vocab, merges)
-        return model
+        return cls.__new__(cls)._set(options, vocab, merges)
 
-    @property
-    def core(self) -> Tokenizer | None:
-        """The tokenizer that has the entries and merges, None if they are in Python."""
-        core: Tokenizer | None = self.__dict__["_core"]
-        return core
+    core: Tokenizer | None  # has the entries and merges; None if they are in Python
 
-    @property
-    def _special_keys(self) -> list[tuple[int, str]]:
-        """(ID, text) of the added tokens that are in model.vocab but not entries; by ascending ID."""
-        if self.core is None:
-            return []
-        encoder, keys = self.core.core_encoder, self.__dict__["_keys"]
-        special = {id_: text for text, id_ in self.core.special_tokens.items() if text in keys}
-        outside = {id_: text for id_, text in special.items() if encoder.entry(id_) is None}
-        return sorted([*self.core.parts.vocabulary.decoded_only.items(), *outside.items()])
+    def _special_keys(self, core: Tokenizer) -> list[tuple[int, str]]:
+        """Return (ID, text) of the added tokens that are in model.vocab but not entries; by ascending ID."""
+        special = {id_: text for text, id_ in core.special_tokens.items() if text in self.__dict__["_keys"]}
+        outside = {id_: text for id_, text in special.items() if core.core_encoder.entry(id_) is None}
+        return sorted([*core.parts.vocabulary.decoded_only.items(), *outside.items()])
 
-    def _spelled(self, entry: bytes) -> str:
-        assert self.core is not None
-        return entry.decode() if TextRules.of_text(self.core.text_rules) else to_characters(entry)
+    @staticmethod
+    def _spelled(core: Tokenizer, entry: bytes) -> str:
+        return entry.decode() if TextRules.of_text(core.text_rules) else to_characters(entry)
 
     @property
     def vocab(self) -> dict[str, int]:
         """Text -> ID of all entries."""
-        if self.__dict__["_vocab"] is None:
+        vocab: dict[str, int] | None = self.__dict__["_vocab"]
+        if vocab is None:
             assert self.core is not None
-            entries = {self._spelled(entry): id_ for id_, entry in self.core.core_encoder.entries().items()}
-            self.__dict__["_vocab"] = entries | {text: id_ for id_, text in self._special_keys}
-        vocab: dict[str, int] = self.__dict__["_vocab"]
+            entries = self.core.core_encoder.entries()
+            vocab = {self._spelled(self.core, entry): id_ for id_, entry in entries.items()}
+            vocab |= {text: id_ for id_, text in self._special_keys(self.core)}
+            self.__dict__["_vocab"] = vocab
         return vocab
 
     @property
-    def merges(self) -> list[tuple[str, str]]:
+    def merges(self) -> Merges:
         """Pairs of texts, lowest rank first."""
-        if self.__dict__["_merges"] is None:
-            assert self.core is not None
-            self.__dict__["_merges"] = [tuple(map(self._spelled, pair)) for pair in self.core.merges]
-        merges: list[tuple[str, str]] = self.__dict__["_merges"]
+        merges: Merges | None = self.__dict__["_merges"]
+        if merges is None:
+            core = self.core
+            assert core is not None
+            merges = [(self._spelled(core, left), self._spelled(core, right)) for left, right in core.merges]
+            self.__dict__["_merges"] = merges
         return merges
 
     def __len__(self) -> int:
         core = self.core
-        return len(self.vocab) if core is None else len(core.core_encoder) + len(self._special_keys)
+        return len(self.vocab) if core is None else len(core.core_encoder) + len(self._special_keys(core))
 
     def __bool__(self) -> bool:
         return True
@@ -161,9 +148,9 @@ class BPE(Model):
         made.__dict__.update(self.__dict__)
         return made
 
-    def fields(self) -> list[Any]:
-        """Return the options in the order of the class."""
-        return [self.__dict__[field.name] for field in self._fields()]
+    def values(self) -> list[Any]:
+        """Return the options in the order of `keys`."""
+        return [self.__dict__[name] for name in self.keys]
 
     def options(self) -> dict[str, Any]:
         """Return tokenizer.json's model without entries and merges."""
@@ -174,16 +161,14 @@ class BPE(Model):
 
     def __setstate__(self, state: bytes | dict[str, Any]) -> None:
         value = json.loads(state) if isinstance(state, bytes) else state
-        super().__setstate__(value)
-        self._set(value["vocab"], [(left, right) for left, right in value["merges"]])
+        self._set(value, value["vocab"], [(left, right) for left, right in value["merges"]])
 
     def document(self, root: dict[str, Any]) -> str:
         """Return the text of a tokenizer.json with this model. root: everything else."""
-        core = self.core
-        if core is None:
+        if self.core is None:
             return json.dumps(root | {"model": self.to_json()}, ensure_ascii=False, separators=(",", ":"))
         whole = root | {"model": self.options() | huggingface.STAND_INS}
-        pieces = huggingface.with_entries(whole, core.core_encoder, self._special_keys)
+        pieces = huggingface.with_entries(whole, self.core.core_encoder, self._special_keys(self.core))
         return b"".join(pieces).decode().rstrip()
 
     def tokenize(self, sequence: str) -> list[Token]:
@@ -217,7 +202,7 @@ class BPE(Model):
         return text
 
     @staticmethod
-    def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    def read_file(vocab: str, merges: str) -> tuple[dict[str, int], Merges]:
         """Return the entries of a vocab.json and the merges of a merges.txt. Raise BadTokenizer for invalid files."""
         entries: dict[str, int] = parse(read_file(Path(vocab)))
         # Other line separators may be part of entries.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 
-from bpe.compat.huggingface.component import Charsmap, Component, Pattern, SequenceOf
-from bpe.formats.huggingface_components import normalizer_from_json
+from bpe.compat.huggingface.component import Component, SequenceOf, define
+from bpe.formats.huggingface_components import NORMALIZERS, fields_of, normalizer_from_json
 
 
 class Normalizer(Component):
     """Changes the text before it is pre-tokenized."""
+
+    types = fields_of(NORMALIZERS)
 
     def normalize_str(self, sequence: str) -> str:
         """Return the normalized text. Raise BadTokenizer for invalid fields."""
@@ -18,85 +19,28 @@ class Normalizer(Component):
         return sequence if normalizer is None else normalizer.apply_to_text(sequence)
 
 
-@dataclass(eq=False, repr=False)
-class NFC(Normalizer):
-    """A normal form of Unicode."""
-
-
-@dataclass(eq=False, repr=False)
-class NFD(Normalizer):
-    """A normal form of Unicode."""
-
-
-@dataclass(eq=False, repr=False)
-class NFKC(Normalizer):
-    """A normal form of Unicode."""
-
-
-@dataclass(eq=False, repr=False)
-class NFKD(Normalizer):
-    """A normal form of Unicode."""
-
-
-@dataclass(eq=False, repr=False)
-class Lowercase(Normalizer):
-    """Converts to lower case."""
-
-
-@dataclass(eq=False, repr=False)
-class StripAccents(Normalizer):
-    """Removes combining marks."""
-
-
-@dataclass(eq=False, repr=False)
-class Nmt(Normalizer):
-    """Removes control characters and replaces some characters by spaces."""
-
-
-@dataclass(eq=False, repr=False)
-class ByteLevel(Normalizer):
-    """Spells bytes in the byte alphabet."""
-
-
-@dataclass(eq=False, repr=False)
-class Strip(Normalizer):
-    """Removes white space at the ends."""
-
-    keys = MappingProxyType({"left": "strip_left", "right": "strip_right"})
-    left: bool = True
-    right: bool = True
-
-
-@dataclass(eq=False, repr=False)
-class Prepend(Normalizer):
-    """Puts a text before a non-empty one."""
-
-    prepend: str = "\u2581"
-
-
-@dataclass(eq=False, repr=False)
-class Replace(Normalizer):
-    """Replaces the matches of a str or `Regex`."""
-
-    pattern: Pattern
-    content: str
-
-
-@dataclass(eq=False, repr=False)
-class BertNormalizer(Normalizer):
-    """The cleaning of BERT. strip_accents: None means the value of lowercase."""
-
-    clean_text: bool = True
-    handle_chinese_chars: bool = True
-    strip_accents: bool | None = None
-    lowercase: bool = True
-
-
-@dataclass(eq=False, repr=False)
-class Precompiled(Normalizer):
-    """SentencePiece's charsmap, as bytes."""
-
-    precompiled_charsmap: Charsmap
+NFC, NFD, NFKC, NFKD = (
+    define(Normalizer, name, "A normal form of Unicode.") for name in ("NFC", "NFD", "NFKC", "NFKD")
+)
+Lowercase: Any = define(Normalizer, "Lowercase", "Converts to lower case.")
+StripAccents: Any = define(Normalizer, "StripAccents", "Removes combining marks.")
+Nmt: Any = define(Normalizer, "Nmt", "Removes control characters and replaces some characters by spaces.")
+ByteLevel: Any = define(Normalizer, "ByteLevel", "Spells bytes in the byte alphabet.")
+Strip: Any = define(Normalizer, "Strip", "Removes white space at the ends.", left=True, right=True)
+Prepend: Any = define(Normalizer, "Prepend", "Puts a text before a non-empty one.", prepend="\u2581")
+Replace: Any = define(
+    Normalizer, "Replace", "Replaces a str or the matches of a `Regex`.", pattern=..., content=...
+)
+BertNormalizer: Any = define(
+    Normalizer,
+    "BertNormalizer",
+    "The cleaning of BERT. strip_accents: None means the value of lowercase.",
+    clean_text=True,
+    handle_chinese_chars=True,
+    strip_accents=None,
+    lowercase=True,
+)
+Precompiled: Any = define(Normalizer, "Precompiled", "SentencePiece's charsmap.", precompiled_charsmap=...)
 
 
 class Sequence(SequenceOf, Normalizer):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from bpe.compat.huggingface.alignment import AlignedText, pretokens
-from bpe.compat.huggingface.component import Behavior, Character, Component, Pattern, Scheme, SequenceOf
+from bpe.compat.huggingface.component import BYTE_LEVEL, METASPACE, Component, SequenceOf, define
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
-from bpe.formats.huggingface_components import components_from_json
+from bpe.formats.huggingface_components import PRETOKENIZERS, components_from_json, fields_of
 
 
 class PreTokenizer(Component):
     """Cuts text into pretokens."""
+
+    types = fields_of(PRETOKENIZERS)
 
     def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
         """Return (pretoken, [start, stop) in characters). Raise BadTokenizer for invalid fields."""
@@ -25,89 +26,41 @@ class PreTokenizer(Component):
         ]
 
 
-@dataclass(eq=False, repr=False, init=False)
-class ByteLevel(PreTokenizer):
-    """Cuts with GPT-2's expression (use_regex), then spells bytes in the byte alphabet."""
-
-    add_prefix_space: bool = True
-    trim_offsets: bool = True
-    use_regex: bool = True
-
-    def __init__(
-        self, add_prefix_space: bool = True, trim_offsets: bool = True, use_regex: bool = True, **_: Any
-    ) -> None:
-        self.add_prefix_space, self.trim_offsets, self.use_regex = add_prefix_space, trim_offsets, use_regex
-
+class _WithAlphabet(PreTokenizer):
     @staticmethod
     def alphabet() -> list[str]:
         """Return the 256 characters of the byte alphabet."""
         return list(BYTE_TO_CHARACTER.values())
 
 
-@dataclass(eq=False, repr=False)
-class Split(PreTokenizer):
-    """Cuts at the matches of a str or `Regex`. behavior: removed, isolated, merged_with_previous, …"""
-
-    pattern: Pattern
-    behavior: Behavior
-    invert: bool = False
-
-
-@dataclass(eq=False, repr=False)
-class Digits(PreTokenizer):
-    """Isolates digits, individually or as runs."""
-
-    individual_digits: bool = False
-
-
-@dataclass(eq=False, repr=False)
-class Punctuation(PreTokenizer):
-    """Cuts at punctuation."""
-
-    behavior: Behavior = "isolated"
-
-
-@dataclass(eq=False, repr=False)
-class Whitespace(PreTokenizer):
-    r"""Keeps the matches of `\w+|[^\w\s]+`."""
-
-
-@dataclass(eq=False, repr=False)
-class WhitespaceSplit(PreTokenizer):
-    """Cuts at white space and drops it."""
-
-
-@dataclass(eq=False, repr=False)
-class BertPreTokenizer(PreTokenizer):
-    """Cuts at white space, drops it, and isolates punctuation."""
-
-
-@dataclass(eq=False, repr=False)
-class UnicodeScripts(PreTokenizer):
-    """Cuts where the script changes. Only stored: cutting raises UnsupportedTokenizer."""
-
-
-@dataclass(eq=False, repr=False)
-class FixedLength(PreTokenizer):
-    """Cuts after every `length` characters."""
-
-    length: int = 5
-
-
-@dataclass(eq=False, repr=False)
-class CharDelimiterSplit(PreTokenizer):
-    """Cuts at a character and drops it."""
-
-    delimiter: Character
-
-
-@dataclass(eq=False, repr=False)
-class Metaspace(PreTokenizer):
-    """Replaces spaces by a character that starts each piece."""
-
-    replacement: Character = "\u2581"
-    prepend_scheme: Scheme = "always"
-    split: bool = True
+ByteLevel: Any = define(
+    _WithAlphabet,
+    "ByteLevel",
+    "Cuts like GPT-2 (use_regex), then spells bytes in the byte alphabet.",
+    True,
+    **BYTE_LEVEL,
+)
+Split: Any = define(
+    PreTokenizer,
+    "Split",
+    "Cuts at a str or the matches of a `Regex`.",
+    pattern=...,
+    behavior=...,
+    invert=False,
+)
+Digits: Any = define(PreTokenizer, "Digits", "Isolates digits, each or as runs.", individual_digits=False)
+Punctuation: Any = define(PreTokenizer, "Punctuation", "Cuts at punctuation.", behavior="isolated")
+Whitespace: Any = define(PreTokenizer, "Whitespace", r"Keeps the matches of `\w+|[^\w\s]+`.")
+WhitespaceSplit: Any = define(PreTokenizer, "WhitespaceSplit", "Cuts at white space and drops it.")
+BertPreTokenizer: Any = define(
+    PreTokenizer, "BertPreTokenizer", "Drops white space and isolates punctuation."
+)
+UnicodeScripts: Any = define(
+    PreTokenizer, "UnicodeScripts", "Only stored: cutting raises UnsupportedTokenizer."
+)
+FixedLength: Any = define(PreTokenizer, "FixedLength", "Cuts after every `length` characters.", length=5)
+CharDelimiterSplit: Any = define(PreTokenizer, "CharDelimiterSplit", "Drops a character.", delimiter=...)
+Metaspace: Any = define(PreTokenizer, "Metaspace", "Turns a space into the start of a piece.", **METASPACE)
 
 
 class Sequence(SequenceOf, PreTokenizer):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from inspect import Parameter, Signature
+from types import MappingProxyType
 from typing import Any, Final
 
 from bpe.compat.huggingface import arguments
-from bpe.compat.huggingface.component import Component, SequenceOf, TokenAndId
+from bpe.compat.huggingface.component import BYTE_LEVEL, Component, SequenceOf, TokenAndId, define
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.errors import BadArgument, shown
+from bpe.formats.huggingface_postprocessor import PROCESSORS
 
+_TEMPLATE: Final = ("single", "pair", "special_tokens")
 _SEQUENCE: Final = re.compile(r"\$(?:([ABab])|(\d+))?(?::(\d+))?")
 _SPECIAL: Final = re.compile(r"(.+?)(?::(\d+))?", re.DOTALL)
 
@@ -19,9 +22,11 @@ _SPECIAL: Final = re.compile(r"(.+?)(?::(\d+))?", re.DOTALL)
 class PostProcessor(Component):
     """Adds tokens to the encodings of one or two sequences."""
 
+    types = PROCESSORS
+
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return the number of tokens that are added to one sequence or to two."""
-        raise NotImplementedError
+        return 0
 
     def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
         """Return the encodings to concatenate. May change its arguments."""
@@ -57,27 +62,9 @@ def _trim(encodings: list[Encoding], add_prefix_space: bool) -> None:
             each.trim_offsets(add_prefix_space)
 
 
-@dataclass(eq=False, repr=False, init=False)
-class ByteLevel(PostProcessor):
-    """Removes white space from offsets (trim_offsets)."""
-
-    add_prefix_space: bool = True
-    trim_offsets: bool = True
-    use_regex: bool = True
-
-    def __init__(
-        self,
-        add_prefix_space: bool | None = None,
-        trim_offsets: bool | None = None,
-        use_regex: bool | None = None,
-        **_: Any,
-    ) -> None:
-        self.add_prefix_space = add_prefix_space is None or add_prefix_space
-        self.trim_offsets = trim_offsets is None or trim_offsets
-        self.use_regex = use_regex is None or use_regex
-
-    def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        return 0
+class _ByteLevel(PostProcessor):
+    trim_offsets: bool
+    add_prefix_space: bool
 
     def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
         if self.trim_offsets:
@@ -87,39 +74,9 @@ class ByteLevel(PostProcessor):
         return encodings
 
 
-class _ClsAndSep(PostProcessor):
-    """`cls` text `sep`, and after that pair `sep`."""
-
+class _Bert(PostProcessor):
     sep: TokenAndId
     cls: TokenAndId
-
-    def _around(
-        self, encoding: Encoding, index: int, first: TokenAndId | None, last_type: int, type_id: int | None
-    ) -> Encoding:
-        """Return the encoding and its overflowing parts between special tokens. Only the text is of its sequence.
-
-        type_id: of the text; None: unchanged.
-        """
-        made = []
-        for each in (encoding, *encoding.parts):
-            text = each.as_text(type_id)
-            text.set_sequence_id(index)
-            front = [] if first is None else [Encoding.special([first[1]], [first[0]])]
-            back = Encoding.special([self.sep[1]], [self.sep[0]], last_type)
-            made.append(Encoding.merge([*front, text, back], growing_offsets=False))
-        made[0].parts = made[1:]
-        return made[0]
-
-
-@dataclass(eq=False, repr=False, init=False)
-class BertProcessing(_ClsAndSep):
-    """[CLS] text [SEP], and after that pair [SEP]."""
-
-    sep: TokenAndId
-    cls: TokenAndId
-
-    def __init__(self, sep: TokenAndId, cls_token: TokenAndId) -> None:
-        self.sep, self.cls = sep, cls_token
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         return 3 if is_pair else 2
@@ -129,29 +86,26 @@ class BertProcessing(_ClsAndSep):
             return encodings
         # A template in the same sequence can make more than two encodings.
         return [
-            self._around(encoding, min(index, 1), None if index else self.cls, min(index, 1), None)
+            self._around(encoding, min(index, 1), [] if index else [self.cls], min(index, 1))
             for index, encoding in enumerate(encodings)
         ]
 
+    def _around(self, encoding: Encoding, index: int, first: list[TokenAndId], last_type: int) -> Encoding:
+        """Return the encoding and its overflowing parts between special tokens. Only the text is of its sequence."""
+        made = []
+        for each in (encoding, *encoding.parts):
+            text = each.as_text()
+            text.set_sequence_id(index)
+            front = [Encoding.special([id_], [token]) for token, id_ in first]
+            back = Encoding.special([self.sep[1]], [self.sep[0]], last_type)
+            made.append(Encoding.merge([*front, text, back], growing_offsets=False))
+        made[0].parts = made[1:]
+        return made[0]
 
-@dataclass(eq=False, repr=False, init=False)
-class RobertaProcessing(_ClsAndSep):
-    """<s> text </s>, and after that </s> pair </s>."""
 
-    sep: TokenAndId
-    cls: TokenAndId
-    trim_offsets: bool = True
-    add_prefix_space: bool = True
-
-    def __init__(
-        self,
-        sep: TokenAndId,
-        cls_token: TokenAndId,
-        trim_offsets: bool = True,
-        add_prefix_space: bool = True,
-    ) -> None:
-        self.sep, self.cls = sep, cls_token
-        self.trim_offsets, self.add_prefix_space = trim_offsets, add_prefix_space
+class _Roberta(_Bert):
+    trim_offsets: bool
+    add_prefix_space: bool
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         return 4 if is_pair else 2
@@ -159,17 +113,30 @@ class RobertaProcessing(_ClsAndSep):
     def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
         if self.trim_offsets:
             _trim(encodings, self.add_prefix_space)
-        for encoding in encodings:
-            encoding.set_type_id(0)
+        for each in encodings:
+            for encoding in (each, *(each.parts if add_special_tokens else ())):
+                encoding.set_type_id(0)
         if not add_special_tokens:
             return encodings
         return [
-            self._around(encoding, min(index, 1), self.sep if index else self.cls, 0, 0)
+            self._around(encoding, min(index, 1), [self.sep if index else self.cls], 0)
             for index, encoding in enumerate(encodings)
         ]
 
 
-@dataclass(eq=False, repr=False, init=False)
+ByteLevel: Any = define(_ByteLevel, "ByteLevel", "Removes white space from offsets.", True, **BYTE_LEVEL)
+BertProcessing: Any = define(_Bert, "BertProcessing", "[CLS] A [SEP] B [SEP].", sep=..., cls_token=...)
+RobertaProcessing: Any = define(
+    _Roberta,
+    "RobertaProcessing",
+    "<s> A </s></s> B </s>.",
+    sep=...,
+    cls_token=...,
+    trim_offsets=True,
+    add_prefix_space=True,
+)
+
+
 class TemplateProcessing(PostProcessor):
     """Puts tokens and texts in the order of a template: "[CLS] $A [SEP]", "… $B:1 [SEP]:1", or a list of such pieces.
 
@@ -177,6 +144,8 @@ class TemplateProcessing(PostProcessor):
     ValueError, for an invalid piece and for a token that is not in special_tokens.
     """
 
+    keys = MappingProxyType({name: name for name in _TEMPLATE})
+    signature = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _TEMPLATE])
     single: list[Any]
     pair: list[Any]
     special_tokens: dict[str, Any]
@@ -188,29 +157,32 @@ class TemplateProcessing(PostProcessor):
         special_tokens: Iterable[Any] | None = None,
         **_: Any,
     ) -> None:
-        pieces = [_pieces(given) for given in (single or "$0", pair or "$A:0 $B:1")]
-        tokens = dict(map(_token, special_tokens or ()))
-        used = {piece["SpecialToken"]["id"] for each in pieces for piece in each if "SpecialToken" in piece}
-        if missing := sorted(used - tokens.keys()):
+        self.single, self.pair = single or "$0", pair or "$A:0 $B:1"  # type: ignore[assignment]
+        self.special_tokens = dict(map(_token, special_tokens or ()))
+        pieces = [*self.single, *self.pair]
+        used = {piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece}
+        if missing := sorted(used - self.special_tokens.keys()):
             raise BadArgument(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")
-        if pair is not None and len({p["Sequence"]["id"] for p in pieces[1] if "Sequence" in p}) != 2:
+        if pair is not None and len({p["Sequence"]["id"] for p in self.pair if "Sequence" in p}) != 2:
             raise BadArgument("Template for `pair` must use both sequences")
-        self.single, self.pair = pieces
-        self.special_tokens = tokens
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, _pieces(value) if name in ("single", "pair") else value)
+    def _put(self, name: str, value: Any) -> None:
+        if name == "special_tokens":
+            self.__dict__[name] = dict(sorted(value.items()))
+            return
+        if not isinstance(value, (str, list)):
+            raise TypeError(f"template: must be a str or a list of str (got {shown(value)})")
+        texts = value.split(" ") if isinstance(value, str) else value
+        self.__dict__[name] = [_piece(text) if isinstance(text, str) else text for text in texts]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        names = [piece["SpecialToken"]["id"] for piece in self._template(is_pair) if "SpecialToken" in piece]
+        pieces = self.pair if is_pair else self.single
+        names = [piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece]
         return sum(len(self.special_tokens[name]["ids"]) for name in names)
-
-    def _template(self, is_pair: bool) -> list[Any]:
-        return self.pair if is_pair else self.single
 
     def apply(self, encodings: list[Encoding], add_special_tokens: bool) -> list[Encoding]:
         made = []
-        for piece in self._template(len(encodings) == 2):
+        for piece in self.pair if len(encodings) == 2 else self.single:
             if "Sequence" in piece:
                 index = int(piece["Sequence"]["id"] != "A")
                 encoding = encodings[index].copy()
@@ -221,14 +193,6 @@ class TemplateProcessing(PostProcessor):
                 token = self.special_tokens[piece["SpecialToken"]["id"]]
                 made.append(Encoding.special(token["ids"], token["tokens"], piece["SpecialToken"]["type_id"]))
         return made
-
-
-def _pieces(template: str | list[Any]) -> list[dict[str, Any]]:
-    """Return the pieces of a template. Parsed pieces are kept."""
-    if not isinstance(template, (str, list)):
-        raise TypeError(f"template: must be a str or a list of str (got {shown(template)})")
-    texts = template.split(" ") if isinstance(template, str) else template
-    return [_piece(text) if isinstance(text, str) else text for text in texts]
 
 
 def _piece(text: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from bpe.compat.huggingface.added_tokens import AddedToken, AddedVocabulary, add
 from bpe.compat.huggingface.component import SHORT, short_repr
 from bpe.compat.huggingface.decoders import ByteLevel, Decoder
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.engine import Batch, Columns, Engine
+from bpe.compat.huggingface.engine import Engine, encoding_of
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.normalizers import Normalizer
 from bpe.compat.huggingface.pre_tokenizers import PreTokenizer
@@ -132,7 +132,7 @@ class Tokenizer:
 
     def _current(self) -> _Built:
         """Return the result for the current state. Threads may build equal results at the same time."""
-        built, state = self._built, [self._model.fields(), *self._components.values()]
+        built, state = self._built, [self._model.values(), *self._components.values()]
         if built is None or built.state != state:
             built = self._built = self._build(copy.deepcopy(state))
         return built
@@ -178,7 +178,7 @@ class Tokenizer:
 
     def _core_state(self) -> list[Any]:
         components = copy.deepcopy([self.normalizer, self.pre_tokenizer])
-        return [id(self._model), self._model.fields(), *components, self._added.for_core()]
+        return [id(self._model), self._model.values(), *components, self._added.for_core()]
 
     # -- vocabulary ----------------------------------------------------------------------------------------------
 
@@ -229,19 +229,16 @@ class Tokenizer:
         """The arguments of enable_truncation."""
         return copy.copy(self._truncation)
 
-    def enable_truncation(
-        self,
-        max_length: int,
-        stride: int = 0,
-        strategy: str = "longest_first",
-        direction: str = "right",
-        **unknown: Any,
-    ) -> None:
-        """Truncate encodings to max_length tokens. Raise ValueError for invalid arguments."""
-        arguments.warn_unknown(unknown)
-        parameters = lengths.truncation(max_length, stride, strategy, direction)
+    def enable_truncation(self, max_length: int, **options: Any) -> None:
+        """Truncate encodings to max_length tokens. Raise ValueError for invalid arguments.
+
+        options: stride, strategy and direction, as in `lengths.truncation`.
+        """
+        parameters = lengths.truncation(max_length, **options)
         left = parameters["max_length"] - self.num_special_tokens_to_add(False)
-        if 0 <= left < parameters["stride"]:  # below 0, texts can be encoded without special tokens
+        if (
+            0 <= left < (stride := parameters["stride"])
+        ):  # below 0, texts can be encoded without special tokens
             raise BadArgument(
                 f"stride: must be at most {left}, the tokens of a text within max_length {max_length} (got {stride})"
             )
@@ -256,20 +253,12 @@ class Tokenizer:
         """The arguments of enable_padding."""
         return copy.copy(self._padding)
 
-    def enable_padding(
-        self,
-        *,
-        direction: str = "right",
-        pad_id: int = 0,
-        pad_type_id: int = 0,
-        pad_token: str = "[PAD]",
-        length: int | None = None,
-        pad_to_multiple_of: int | None = None,
-        **unknown: Any,
-    ) -> None:
-        """Pad encodings to `length`, or to the longest of a batch. Raise ValueError for invalid arguments."""
-        arguments.warn_unknown(unknown)
-        self._padding = lengths.padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
+    def enable_padding(self, **options: Any) -> None:
+        """Pad encodings to `length`, or to the longest of a batch. Raise ValueError for invalid arguments.
+
+        options: direction, pad_id, pad_type_id, pad_token, length and pad_to_multiple_of, as in `lengths.padding`.
+        """
+        self._padding = lengths.padding(**options)
 
     def no_padding(self) -> None:
         """Disable padding."""
@@ -452,25 +441,25 @@ class Tokenizer:
                 texts += arguments.input_words(sequence) if is_pretokenized else [sequence]
         try:
             batch = built.engine().batch(texts, threads)
-        except (TypeError, AttributeError, InvalidText):
+        except (TypeError, AttributeError, UnicodeError, InvalidText):
             for text in texts:
                 arguments.input_text(text)
             raise
         around = built.around[add]
         is_plain = self._truncation is None and self._padding is None and not is_pretokenized
-        source = _Source(batch, around or ([], []), built.processor, add)
+        batch.around, batch.processor, batch.add = around or ([], []), built.processor, add
         encodings: list[Encoding] = []
         index = 0
         for item in items:
             if around is not None and is_plain and len(item) == 1:
-                encodings.append(Encoding.deferred(source, index))
+                encodings.append(Encoding.deferred(batch, index))
                 index += 1
                 continue
             sequences = []
             for type_id, sequence in enumerate(item):
                 count = len(sequence) if is_pretokenized else 1
                 columns = [batch.columns(each) for each in range(index, index + count)]
-                sequences.append(_encoding(columns, type_id, is_pretokenized))
+                sequences.append(encoding_of(columns, type_id, is_pretokenized))
                 index += count
             encodings.append(self._finished(sequences, add))
         return encodings
@@ -565,38 +554,3 @@ class Tokenizer:
         components = self._json("normalizer"), self._json("pre_tokenizer")
         self.model = train(self._model, self._added.for_core(), self._ignored(), *components, texts, trainer)
         self.add_special_tokens(trainer.special_tokens if trainer is not None else [])
-
-
-class _Source:
-    """The encodings of single texts. around: IDs before and after each."""
-
-    def __init__(
-        self, batch: Batch, around: tuple[list[int], list[int]], processor: PostProcessor | None, add: bool
-    ) -> None:
-        self._batch, self._processor, self._add = batch, processor, add
-        self._front, self._back = around
-        self._added = len(self._front) + len(self._back)
-
-    def ids(self, index: int) -> list[int]:
-        ids = self._batch.ids(index)
-        return [*self._front, *ids, *self._back] if self._added else ids
-
-    def length(self, index: int) -> int:
-        return self._batch.bounds[index + 1] - self._batch.bounds[index] + self._added
-
-    def encoding(self, index: int) -> Encoding:
-        text = _encoding([self._batch.columns(index)], 0, False)
-        return post_process(self._processor, [text], self._add)
-
-
-def _encoding(columns: Sequence[Columns], type_id: int, are_words: bool) -> Encoding:
-    """Return the encoding of a sequence. are_words: the columns belong to pre-tokenized words."""
-    ids, tokens, offsets, words = columns[0] if len(columns) == 1 else Columns([], [], [], [])
-    if len(columns) != 1:
-        for each in columns:
-            ids += each.ids
-            tokens += each.tokens
-            offsets += each.offsets
-    if are_words:
-        words = [word for word, each in enumerate(columns) for _ in each.ids]
-    return Encoding.of(ids, tokens, offsets, list(words), type_id)
