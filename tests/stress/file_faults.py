@@ -1,59 +1,73 @@
-"""File operations that fail, are cut short, or are the last one of a process."""
+"""File operations that fail, are cut short, or are the last one of a process, and answers of network disks."""
 
 from __future__ import annotations
 
 import errno
 import random
 import signal
+import time
+from typing import Any
 
 from bench import Bench, Fault
-from injector import Counted, Injector
+from injector import Injector
 from processes import KILLED, Outcome
 
 
 class FileFault(Fault):
-    """One operation fails. The arguments are explained in shim.c."""
+    """One operation fails. options: see Injector.environment."""
 
     def __init__(
-        self,
-        name: str,
-        mode: str,
-        codes: tuple[int, ...] = (),
-        error: int = 0,
-        who: str = "all",
-        reads: bool = False,
-        only: str = "",
+        self, name: str, mode: str, codes: tuple[int, ...] = (), error: int = 0, **options: Any
     ) -> None:
         super().__init__(name, codes)
-        self._mode, self._error, self._who, self._reads, self._only = mode, error, who, reads, only
+        self._options = {"mode": mode, "error": error, **options}
+        self.who = self._options.get("who", "all")
 
     def count_points(self, bench: Bench) -> int:
-        started = self._start(bench, 0)
-        started.wait()
-        return started.operations
+        injector = Injector(bench.build, bench.root)
+        bench.run(environment=injector.environment(**self._options))
+        return injector.operations
 
     def strike(self, bench: Bench, at: int, rng: random.Random) -> Outcome:
-        return self._start(bench, at).wait()
-
-    def _start(self, bench: Bench, at: int) -> Counted:
         injector = Injector(bench.build, bench.root)
-        how = (self._mode, self._error, self._who, self._reads) if at else ("", 0, self._who, self._reads)
-        return injector.start(bench.command(), at, *how, only=self._only)
+        return bench.run(environment=injector.environment(at, delays=bench.delays, **self._options))
 
 
-FILE_FAULTS = [
+class Rival(Fault):
+    """The same command starts a second time, as on another machine."""
+
+    def count_points(self, bench: Bench) -> int:
+        return 20
+
+    def strike(self, bench: Bench, at: int, rng: random.Random) -> Outcome:
+        started = bench.start()
+        time.sleep(at * 0.05)
+        rival = bench.rival()
+        outcome = bench.wait(started)
+        bench.end_rival(rival)
+        return outcome
+
+
+KILLS = [
     FileFault("worker killed", "kill", who="worker"),
     FileFault("driver killed", "kill", (KILLED,), who="main"),
     FileFault("driver killed while a worker works", "killmain", (KILLED,), who="worker"),
     FileFault("group killed", "killgroup", (KILLED,)),
     FileFault("interrupted", "interruptmain", (130, -signal.SIGINT), who="main"),
+]
+RIVAL = Rival("two at once", (6,))
+FILE_FAULTS = [
+    *KILLS,
     FileFault("no space, once", "errno", (4,), errno.ENOSPC),
     FileFault("no space from then on", "sticky", (4,), errno.ENOSPC),
     FileFault("I/O error, once", "errno", (4,), errno.EIO),
     FileFault("quota from then on", "sticky", (4,), errno.EDQUOT),
-    FileFault("answer lost, repetition refused", "repeat", (4,), only="names"),
-    FileFault("data lost, reported on close", "errno", (4,), errno.EDQUOT, only="close"),
     FileFault("short write", "short"),
     FileFault("short read", "short", reads=True),
     FileFault("read error, once", "errno", (2, 3, 4, 6), errno.EIO, reads=True),
+    FileFault("answer lost, repetition refused", "repeat", (4,), only="names"),
+    FileFault("data lost, reported on close", "errno", (4,), errno.EDQUOT, only="close"),
+    FileFault("stale file", "errno", (2, 3, 4, 6), errno.ESTALE, reads=True),
+    FileFault("no locks", "sticky", (4,), errno.ENOLCK, only="locks"),
+    FileFault("folders cannot be synced", "sticky", error=errno.EINVAL, only="folders"),
 ]

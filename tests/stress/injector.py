@@ -1,7 +1,7 @@
-"""Commands that run under shim.c, which counts, fails and delays file operations.
+"""File operations below a folder that fail, are cut short, are delayed, or are the last one of a process.
 
-`Injector(build, root).start(command, at=7, mode="kill").wait()` kills the process at its seventh operation below
-`root`. `.operations` is the number of operations.
+`Injector(build, root).environment(at=7, mode="kill")` returns the variables with which a command in `root` is killed at
+its seventh operation there, by shim.c. `.operations` is the number of operations so far.
 """
 
 from __future__ import annotations
@@ -9,11 +9,8 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from processes import HANG_SECONDS, Outcome, Started
 
 SHIM = Path(__file__).with_name("shim.c")
 
@@ -24,12 +21,11 @@ def compiler() -> str | None:
 
 
 def compile_library(source: Path, library: Path) -> Path:
-    """Compile a C file into a library to preload, unless it exists."""
+    """Compile a C or C++ file into a library to preload, unless it exists."""
     if not library.exists():
-        found = compiler()
-        assert found is not None
+        found = ["c++", "-std=c++20"] if source.suffix == ".cpp" else [compiler() or "cc"]
         options = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra"]
-        subprocess.run([found, *options, "-o", library, source, "-ldl"], check=True)
+        subprocess.run([*found, *options, "-o", library, source, "-ldl"], check=True)
     return library
 
 
@@ -49,35 +45,38 @@ class Delays:
 
 
 class Injector:
-    """Runs commands, and counts and fails their file operations below `root`."""
+    """Counts, fails and delays file operations below `root`."""
 
     def __init__(self, build: Path, root: Path) -> None:
         self._root = root
-        self._counter = build / f"counter-{root.name}"
+        self._counter = build / f"counter-{root.parent.name}-{root.name}"
         self._library = compile_library(SHIM, build / "shim.so")
 
-    def start(
+    @property
+    def operations(self) -> int:
+        """The number of operations since `environment`."""
+        return int(struct.unpack_from("q", self._counter.read_bytes())[0])
+
+    def environment(
         self,
-        command: Sequence[str | Path],
         at: int = 0,
         mode: str = "",
         error: int = 0,
         who: str = "all",
         reads: bool = False,
-        delays: Delays | None = None,
-        temporary: Path | None = None,
         only: str = "",
-    ) -> Counted:
-        """Start a command in `root`.
+        delays: Delays | None = None,
+    ) -> dict[str, str | None]:
+        """Return the variables of a command, and reset the count.
 
         at: number of the operation to fail, 0 for none.
         mode, error, only, who: see shim.c.
         reads: whether reads count.
-        temporary: folder for temporary files.
         """
         self._counter.unlink(missing_ok=True)  # processes of an earlier command may still map it
         self._counter.write_bytes(bytes(64))
-        environment = {
+        delays = delays or Delays()
+        return {
             "LD_PRELOAD": str(self._library),
             "FAULT_COUNTER": str(self._counter),
             "FAULT_ROOT": str(self._root),
@@ -87,36 +86,8 @@ class Injector:
             "FAULT_WHO": who,
             "FAULT_ONLY": only,
             "FAULT_READS": "1" if reads else None,
+            "DELAY_RATE": str(delays.rate),
+            "DELAY_MICROSECONDS": str(delays.microseconds),
+            "DELAY_SEED": str(delays.seed),
+            "DELAY_ONLY": delays.only,
         }
-        if delays is not None:
-            environment |= {
-                "DELAY_RATE": str(delays.rate),
-                "DELAY_MICROSECONDS": str(delays.microseconds),
-                "DELAY_SEED": str(delays.seed),
-                "DELAY_ONLY": delays.only,
-            }
-        if temporary is not None:
-            environment["TMPDIR"] = str(temporary)
-        return Counted(command, self._root, environment, self._counter)
-
-
-class Counted(Started):
-    """A running command with counted operations. operations: known after `wait`."""
-
-    operations = 0
-
-    def __init__(
-        self,
-        command: Sequence[str | Path],
-        folder: Path,
-        environment: dict[str, str | None],
-        counter: Path,
-    ) -> None:
-        super().__init__(command, folder, environment)
-        self._counter = counter
-
-    def wait(self, hang_seconds: float = HANG_SECONDS, settles: bool = True) -> Outcome:
-        """See Started."""
-        outcome = super().wait(hang_seconds, settles)
-        (self.operations,) = struct.unpack_from("q", self._counter.read_bytes())
-        return outcome

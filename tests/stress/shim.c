@@ -12,7 +12,8 @@
 //   FAULT_MODE     kill | killmain | killgroup | interruptmain | errno | sticky (all from that one on) | short |
 //                  repeat (it is done, and says what a second request for the same would: ENOENT or EEXIST)
 //   FAULT_ONLY     names: what makes, renames, links and removes names alone counts, of files those that must not exist
-//                  before; close: of files that are written to alone, and the bytes of one whose close fails are lost
+//                  before; close: of files that are written to alone, and the bytes of one whose close fails are lost;
+//                  locks and folders: flock and syncs of folders alone
 //   FAULT_ERRNO    for errno and sticky
 //   FAULT_WHO      all | main | worker: whose operations count; main is the process that came first
 //   FAULT_LOG      a file that gets a line an operation
@@ -34,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -48,7 +50,8 @@ typedef struct {
 } Shared;
 
 enum { PASS, FAIL, SHORT, REPEAT };
-enum { NEVER, ALWAYS, NAMES, CLOSES }; // with what FAULT_ONLY an operation counts
+// The values of FAULT_ONLY with which an operation counts.
+enum { NEVER, ALWAYS = 1, NAMES = 2, CLOSES = 4, LOCKS = 8, FOLDERS = 16 };
 
 static Shared *shared;
 static char root[PATH_MAX];
@@ -72,7 +75,11 @@ static void __attribute__((constructor)) begin(void) {
   value = getenv("FAULT_WHO");
   who = !value || !strcmp(value, "all") ? 0 : !strcmp(value, "main") ? 1 : 2;
   value = getenv("FAULT_ONLY") ? getenv("FAULT_ONLY") : "";
-  only = !strcmp(value, "names") ? NAMES : !strcmp(value, "close") ? CLOSES : 0;
+  only = !strcmp(value, "names")     ? NAMES
+         : !strcmp(value, "close")   ? CLOSES
+         : !strcmp(value, "locks")   ? LOCKS
+         : !strcmp(value, "folders") ? FOLDERS
+                                     : ALWAYS | NAMES;
   delay_rate = getenv("DELAY_RATE") ? strtoull(getenv("DELAY_RATE"), NULL, 10) : 0;
   delay_microseconds = getenv("DELAY_MICROSECONDS") ? strtoull(getenv("DELAY_MICROSECONDS"), NULL, 10) : 0;
   delay_only = getenv("DELAY_ONLY") ? getenv("DELAY_ONLY") : "";
@@ -151,7 +158,7 @@ static int operation(const char *name, const char *path, int counts) {
     return PASS;
   if (delay_rate && (!*delay_only || !strcmp(delay_only, name)) && (below_root(path) || is_message(path)))
     delay();
-  if ((only ? counts != only : counts == NEVER || counts == CLOSES) || !below_root(path))
+  if (!(counts & only) || !below_root(path))
     return PASS;
   const int is_main = getpid() == atomic_load(&shared->main_pid);
   if ((who == 1 && !is_main) || (who == 2 && is_main))
@@ -363,8 +370,15 @@ int close(int fd) {
   return done;
 }
 
+int flock(int fd, int operation) {
+  FAIL_IF(on_descriptor("flock", fd, LOCKS));
+  return NEXT(flock)(fd, operation);
+}
+
 int fsync(int fd) {
-  FAIL_IF(on_descriptor("fsync", fd, 1));
+  struct stat status;
+  const int is_folder = only == FOLDERS && !fstat(fd, &status) && S_ISDIR(status.st_mode);
+  FAIL_IF(on_descriptor("fsync", fd, is_folder ? ALWAYS | FOLDERS : ALWAYS));
   return NEXT(fsync)(fd);
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench import COMMAND
+from bench import DRIVER
 from jobs import CONVERT, MASKED, make_inputs
 from processes import start
 
@@ -64,7 +64,7 @@ def is_found(root: Path) -> bool:
 def test_flips(layout: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     command, has_checksums = LAYOUTS[layout]
     make_inputs(tmp_path)
-    assert start([sys.executable, COMMAND, *command.split()], tmp_path).wait().code == 0
+    assert start([sys.executable, DRIVER, "{}", *command.split()], tmp_path).wait().code == 0
     sound, broken = tmp_path / "out", tmp_path / "broken"
     expected, outcomes, problems = epoch(sound), Counter[str](), []
     files = sorted(path for path in sound.rglob("*") if path.is_file() and path.stat().st_size)

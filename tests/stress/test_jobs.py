@@ -5,24 +5,34 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import allocations
 import pytest
-from allocation_faults import ALLOCATION_FAULTS
+from allocations import ALLOCATION_FAULTS
 from bench import Bench, Fault
-from file_faults import FILE_FAULTS
+from file_faults import FILE_FAULTS, RIVAL
 from injector import compiler
-from jobs import JOBS
-from network_disk import NETWORK_FAULTS
+from jobs import JOBS, store_job
 from power_loss import POWER_LOSS, PowerLoss
+from request_faults import REQUEST_FAULTS
+from servers import moto_server
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or compiler() is None, reason="needs Linux and a C compiler"
 )
 FAULTS: dict[str, Fault] = {
-    fault.name: fault for fault in [*FILE_FAULTS, *ALLOCATION_FAULTS, POWER_LOSS, *NETWORK_FAULTS]
+    fault.name: fault for fault in [*FILE_FAULTS, RIVAL, *ALLOCATION_FAULTS, POWER_LOSS]
 }
+ON_STORE = {fault.name: fault for fault in REQUEST_FAULTS}
+TRIED_ON_STORE = [
+    "driver killed after a journal batch",
+    "driver stopped, another takes over",
+    "worker killed, its put comes late",
+    "credential expired",
+]
 Benches = Callable[[str], Bench]
+Point = tuple[str, Fault, int]
 
 
 @pytest.fixture(scope="session")
@@ -38,14 +48,31 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Benches:
     return get
 
 
-def draw_points(seed: str, count: int, bench: Benches) -> list[tuple[str, Fault, int]]:
+@pytest.fixture(scope="session")
+def on_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A conversion from a store to a store."""
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    with moto_server() as endpoint:
+        bench = Bench(store_job(), tmp_path_factory.mktemp("store"), endpoint)
+        yield bench
+        bench.close()
+
+
+def draw_points(seed: str, count: int, bench: Benches) -> list[Point]:
     """Draw points: (job, fault, number of the operation). Faults that cannot strike a job are left out."""
-    rng, found = random.Random(seed), list[tuple[str, Fault, int]]()
+    rng, found = random.Random(seed), list[Point]()
     while len(found) < count:
         job, fault = rng.choice(list(JOBS)), rng.choice(list(FAULTS.values()))
         if possible := bench(job).points(fault):
             found.append((job, fault, rng.randint(1, possible)))
     return found
+
+
+def draw_requests(seed: str, count: int, bench: Bench) -> list[Point]:
+    """Draw points of the job on a store."""
+    rng = random.Random(seed)
+    faults = rng.choices(REQUEST_FAULTS, [fault.weight for fault in REQUEST_FAULTS], k=count)
+    return [(bench.job.name, fault, rng.randint(1, bench.points(fault))) for fault in faults]
 
 
 @pytest.mark.slow
@@ -55,8 +82,18 @@ def draw_points(seed: str, count: int, bench: Benches) -> list[tuple[str, Fault,
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_disturbed_conversion_is_completed(name: str, bench: Benches) -> None:
     possible, rng = bench("convert").points(FAULTS[name]), random.Random(name)
-    assert possible > 10
+    assert possible
     assert bench("convert").problem([(FAULTS[name], rng.randint(1, possible))], rng) is None
+
+
+@pytest.mark.slow
+@pytest.mark.promise("stores")
+@pytest.mark.promise("lease")
+@pytest.mark.parametrize("name", TRIED_ON_STORE)
+def test_a_disturbed_conversion_on_a_store_is_completed(name: str, on_store: Bench) -> None:
+    rng = random.Random(name)
+    at = rng.randint(1, on_store.points(ON_STORE[name]))
+    assert on_store.problem([(ON_STORE[name], at)], rng) is None
 
 
 @pytest.mark.slow
@@ -73,7 +110,7 @@ def test_two_faults_in_a_row(bench: Benches) -> None:
     own, rng = bench("convert"), random.Random("two faults")
     for _ in range(2):
         faults = rng.choice(FILE_FAULTS), FAULTS["group killed"]
-        strikes = [(fault, rng.randint(1, own.points(fault))) for fault in faults]
+        strikes = [(fault, rng.randint(1, own.points(fault) or 1)) for fault in faults]
         assert own.problem(strikes, rng) is None
 
 
@@ -85,13 +122,28 @@ def test_a_missing_sync_is_found(forgotten: str, bench: Benches) -> None:
     assert "exit code 0, but" in (own.problem([(fault, own.points(fault))], random.Random(0)) or "")
 
 
+@pytest.mark.slow
+def test_calls_without_memory_raise_memory_error_and_work_the_next_time(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    done = allocations.start(tmp_path_factory.mktemp("calls"), allocations.__file__, "7")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "decode: 0 allocations" not in done.stdout
+
+
 @pytest.mark.promise("complete")
 @pytest.mark.promise("resume")
 @pytest.mark.promise("power-failure")
+@pytest.mark.promise("stores")
 @pytest.mark.stress
-def test_campaign(request: pytest.FixtureRequest, bench: Benches) -> None:
-    seed = request.config.getoption("--seed")
-    points = draw_points(seed, request.config.getoption("--points"), bench)
+@pytest.mark.parametrize("place", ["disk", "store"])
+def test_campaign(place: str, request: pytest.FixtureRequest, bench: Benches) -> None:
+    seed, count = request.config.getoption("--seed"), request.config.getoption("--points")
+    if place == "store":
+        own: Bench = request.getfixturevalue("on_store")
+        points, bench = draw_requests(seed, count, own), lambda name: own
+    else:
+        points = draw_points(seed, count, bench)
     problems = [
         f"{job}, {problem}"
         for job, fault, at in points

@@ -1,4 +1,4 @@
-"""Calls of the native cores with a failing allocation.
+"""Allocations of the native cores that fail (allocations.cpp), in jobs and in single calls.
 
 Each call is made once to count its allocations, then once per allocation with that one failing. It must raise
 MemoryError or return the usual result, because caches are optional. The next call on the same object must succeed.
@@ -7,20 +7,95 @@ MemoryError or return the usual result, because caches are optional. The next ca
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
+import random
+import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from allocation_faults import ALWAYS, Counter, environment
-from processes import ROOT
+from bench import Bench, Fault
+from injector import compile_library
+from processes import Outcome
 
+SOURCE = Path(__file__).with_name("allocations.cpp")
+ALWAYS = 1 << 40
+# nanobind makes its types before the first call, and ends the process if it cannot.
+IMPORTS = "import bpe._core, tokenmill.inputs._core, convert._core, flat_tokens._core"
 TEXT = (
     "The quick brown fox, it's 12345 and 字字字字 größer! " * 40 + "x" * 3000 + " " * 900 + "\n" + "ab" * 5000
 )
+
+
+class Counter:
+    """The mapped file that counts allocations and selects those that fail."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, "r+b") as file:  # noqa: PTH123
+            self._map = mmap.mmap(file.fileno(), 32)
+
+    def arm(self, at: int, count: int = 1) -> None:
+        """Reset the count. Allocations [at, at + count), counted from 1, will fail."""
+        self._map[:] = struct.pack("=4q", 0, at, count, 0)
+
+    @property
+    def count(self) -> int:
+        """The number of allocations since `arm`."""
+        return int(struct.unpack_from("=q", self._map, 0)[0])
+
+
+def environment(build: Path) -> dict[str, str]:
+    """Return the variables of a process under the library."""
+    library, counter = compile_library(SOURCE, build / "allocations.so"), build / "allocations"
+    if not counter.exists():
+        counter.write_bytes(bytes(32))
+    return {
+        "LD_PRELOAD": str(library),
+        "ALLOCATIONS_COUNTER": str(counter),
+        "ALLOCATIONS_OF": "bpe/_core.",
+        "ALLOCATIONS_OF_TOO": "inputs/_core.",
+    }
+
+
+def start(build: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run Python under the library."""
+    path = os.pathsep.join(filter(None, sys.path))
+    variables = {**os.environ, **environment(build), "PYTHONPATH": path, "ALLOCATIONS_FOLDER": str(build)}
+    return subprocess.run(
+        [sys.executable, *arguments], env=variables, capture_output=True, text=True, check=False
+    )
+
+
+class AllocationFault(Fault):
+    """`count` allocations of the cores fail in a row. A few are nanobind's own and abort the process."""
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, (5, -signal.SIGABRT))
+        self._count, self._first = count, 0
+
+    def count_points(self, bench: Bench) -> int:
+        variables = environment(bench.build)
+        counter = Counter(variables["ALLOCATIONS_COUNTER"])
+        if not self._first:
+            counter.arm(0)
+            assert start(bench.build, "-c", IMPORTS).returncode == 0
+            self._first = counter.count
+        counter.arm(0)
+        bench.run(environment=variables)
+        return max(0, counter.count - self._first)
+
+    def strike(self, bench: Bench, at: int, rng: random.Random) -> Outcome:
+        variables = environment(bench.build)
+        Counter(variables["ALLOCATIONS_COUNTER"]).arm(self._first + at, self._count)
+        return bench.run(environment=variables)
+
+
+ALLOCATION_FAULTS = [AllocationFault("no memory, once", 1), AllocationFault("no memory from then on", ALWAYS)]
 
 
 def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
@@ -89,14 +164,12 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     }
 
 
-def sweep(stride: int, only: list[str]) -> int:
+def sweep(stride: int) -> int:
     """Let every n-th allocation of each call fail, and print the wrong results. Return the exit status."""
     counter = Counter(os.environ["ALLOCATIONS_COUNTER"])
     counter.arm(0)
     wrong = points = 0
     for name, (make, call) in calls().items():
-        if only and name not in only:
-            continue
         expected = call(make())
         made = make()
         counter.arm(0)
@@ -125,17 +198,5 @@ def sweep(stride: int, only: list[str]) -> int:
     return 1 if wrong else 0
 
 
-def run(build: Path, stride: int = 1, *only: str) -> subprocess.CompletedProcess[str]:
-    """Sweep over the calls in a process under the library. stride: try every n-th allocation."""
-    variables = {name: value for name, value in environment(build).items() if value is not None}
-    return subprocess.run(
-        [sys.executable, __file__, str(stride), *only],
-        env={**os.environ, **variables, "PYTHONPATH": str(ROOT), "ALLOCATIONS_FOLDER": str(build)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 if __name__ == "__main__":
-    sys.exit(sweep(int(sys.argv[1]), sys.argv[2:]))
+    sys.exit(sweep(int(sys.argv[1])))
