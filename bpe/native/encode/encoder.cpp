@@ -43,6 +43,25 @@ bool is_cut(std::string_view row) {
   return continues_character(row[0]) || last + length != row.size();
 }
 
+// Call section(text, start) for the text between tokens, and add the IDs of the tokens.
+template <class Section>
+void for_each_section(EncoderSession &session, std::string_view text, const SpecialTokens &tokens,
+                      TextStart start, Section section) {
+  if (tokens.empty())
+    return section(text, start);
+  SpecialTokens::Search search(tokens, bytes_of(text), text.size());
+  for (size_t done = 0;;) { // until the last match, as whitespace of one token may contain another token
+    const SpecialTokens::Match match = search.next();
+    if (done < match.start)
+      section(text.substr(done, match.start - done), done == 0 ? start : TextStart::section);
+    if (match.value == no_special)
+      return;
+    if (match.start < match.stop)
+      session.out.append_token(match.value);
+    done = match.stop;
+  }
+}
+
 } // namespace
 
 // A session borrowed from the pool, and returned when the loan is destroyed.
@@ -103,62 +122,38 @@ Encoder::Encoder(Vocabulary vocabulary, FileComponents components, bool ignore_m
 
 void Encoder::encode_text(EncoderSession &session, std::string_view text, const uint8_t *readable,
                           const AddedTokens &special, TextStart start, bool normalize) const {
-  if (special.raw().empty())
-    return encode_between(session, text, readable, special.normalized(), start, normalize);
-  SpecialTokens::Search search(special.raw(), bytes_of(text), text.size());
-  for (size_t done = 0;;) { // until the last match, as whitespace of one token may contain another token
-    const SpecialTokens::Match match = search.next();
-    if (done < match.start)
-      encode_between(session, text.substr(done, match.start - done), readable, special.normalized(),
-                     done == 0 ? start : TextStart::section, normalize);
-    if (match.value == no_special)
-      return;
-    if (match.start < match.stop)
-      session.out.append_token(match.value);
-    done = match.stop;
-  }
+  const bool changes = normalize && components_.automaton;
+  for_each_section(session, text, special.raw(), start, [&](std::string_view section, TextStart at) {
+    if (special.normalized().empty())
+      return encode_section(session, session.normalized_text, changes ? components_.both.get() : nullptr,
+                            section, readable, at);
+    const uint8_t *section_readable = readable;
+    if (changes && components_.normalizer) {
+      const std::string_view made =
+          session.normalized_text.whole(session, *components_.normalizer, section, at);
+      if (made.data() != section.data())
+        section_readable = session.normalized_text.readable();
+      section = made;
+    }
+    for_each_section(session, section, special.normalized(), at, [&](std::string_view part, TextStart from) {
+      encode_section(session, session.changed_text, changes ? components_.changes.get() : nullptr, part,
+                     section_readable, from);
+    });
+  });
+}
+
+void Encoder::encode_section(EncoderSession &session, NormalizedText &normalized,
+                             const Normalizer *normalizer, std::string_view text, const uint8_t *readable,
+                             TextStart start) const {
+  if (normalizer)
+    normalized.encode(session, *normalizer, *components_.automaton, text, readable, start);
+  else
+    session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
 }
 
 // Return the maximum number of tokens of a text of this size.
 size_t Encoder::most_tokens(size_t text_bytes) const {
   return components_.both ? saturating_product(text_bytes, components_.both->max_growth()) : text_bytes;
-}
-
-void Encoder::encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
-                             const SpecialTokens &normalized, TextStart start, bool normalize) const {
-  if (normalized.empty()) {
-    if (normalize && components_.both && components_.automaton)
-      return session.normalized_text.encode(session, *components_.both, *components_.automaton, text,
-                                            readable, start);
-    return session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
-  }
-  if (normalize && components_.normalizer && components_.automaton) {
-    const std::string_view made =
-        session.normalized_text.whole(session, *components_.normalizer, text, start);
-    if (made.data() != text.data())
-      readable = session.normalized_text.readable();
-    text = made;
-  }
-  SpecialTokens::Search search(normalized, bytes_of(text), text.size());
-  for (size_t done = 0;;) {
-    const SpecialTokens::Match match = search.next();
-    if (done < match.start)
-      encode_changed(session, text.substr(done, match.start - done), readable,
-                     done == 0 ? start : TextStart::section, normalize);
-    if (match.value == no_special)
-      return;
-    if (match.start < match.stop)
-      session.out.append_token(match.value);
-    done = match.stop;
-  }
-}
-
-void Encoder::encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable,
-                             TextStart start, bool normalize) const {
-  if (normalize && components_.changes && components_.automaton)
-    session.changed_text.encode(session, *components_.changes, *components_.automaton, text, readable, start);
-  else
-    session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
 }
 
 void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {

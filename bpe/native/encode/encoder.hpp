@@ -75,12 +75,9 @@ private:
   // normalize: apply the normalizers; otherwise the text is already normalized.
   void encode_text(EncoderSession &session, std::string_view text, const uint8_t *readable,
                    const AddedTokens &special, TextStart start, bool normalize = true) const;
-  // Encode the text between two tokens that are not normalized.
-  void encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
-                      const SpecialTokens &normalized, TextStart start, bool normalize) const;
-  // Encode the normalized text between two tokens.
-  void encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable,
-                      TextStart start, bool normalize) const;
+  // Encode text between two tokens. normalizer: may be null.
+  void encode_section(EncoderSession &session, NormalizedText &normalized, const Normalizer *normalizer,
+                      std::string_view text, const uint8_t *readable, TextStart start) const;
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
   std::optional<WithinDocuments> cuts_within(const AddedTokens &special) const;
