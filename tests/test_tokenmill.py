@@ -18,8 +18,7 @@ import flat_tokens
 import tokenmill
 from bpe.__main__ import build_parser as bpe_parser
 from flat_tokens.__main__ import build_parser as dataset_parser
-from tokenmill.__main__ import COMMANDS, main
-from tokenmill.kinds import are_of_dataset
+from tokenmill.__main__ import COMMANDS, are_of_dataset, main
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -12,18 +13,19 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Final, NoReturn
 
 import tokenmill
-from tokenmill.cli.hints import unknown_command
+from tokenmill.cli.parser import nearest
 from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
-from tokenmill.errors import printable
-from tokenmill.kinds import are_of_dataset
+from tokenmill.errors import printable, shown
+from tokenmill.stores import is_url
 
 _BPE: Final = "bpe.__main__"
 _DATASET: Final = "flat_tokens.__main__"
 _BOTH: Final = (_BPE, _DATASET)
-# Command -> (modules with its `main`, help). If there are two modules, tokenmill/kinds.py selects one.
+# Command -> (modules with its `main`, help). If there are two modules, the arguments select one.
 _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
     "Tokenizers": {
         "train": ((_BPE,), "Train a BPE tokenizer on text"),
@@ -47,12 +49,19 @@ _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
     },
 }
 COMMANDS: Final = {name: command for group in _GROUPS.values() for name, command in group.items()}
-_EXAMPLES: Final = (
-    "train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json",
-    "convert corpus/ --tokenizer tokenizer.json --output corpus.zarr",
-    "info corpus.zarr",
-)
+_END: Final = """
+
+Examples:
+  tokenmill train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json
+  tokenmill convert corpus/ --tokenizer tokenizer.json --output corpus.zarr
+  tokenmill info corpus.zarr
+
+Run 'tokenmill COMMAND --help' for the options of a command,
+'tokenmill --version' for the version."""
 _WHOLE: Final = ("convert", "retokenize", "compare", "completion")  # modules with a single command
+_OF_DATASETS: Final = (".zgroup", "zarr.json", "manifest.json")
+_OF_TOKENIZERS: Final = (".json", ".tiktoken", ".model", ".counts")
+_FLAGS: Final = ("--json", "--overwrite", "--debug")  # options of `info` and `report` without a value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,15 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(tokenmill.__version__)
         return 0
     command, rest = words[0], words[1:]
+    if command.startswith("-"):
+        complain(f"{printable(command)}: options must follow a command. Run tokenmill --help.")
+        return 2
     if command not in COMMANDS:
-        if command.startswith("-"):
-            complain(f"{printable(command)}: options must follow a command. Run tokenmill --help.")
-            return 2
-        complain(unknown_command(command, COMMANDS))
+        advice = nearest(command, COMMANDS) or f". Choose one of {', '.join(COMMANDS)}."
+        complain(f"unknown command: {shown(command)}{advice}")
         return 2
     modules = COMMANDS[command][0]
-    has_help = any(word in ("-h", "--help") for word in rest)
-    if modules == _BOTH and not has_help:
+    if modules == _BOTH and not {"-h", "--help"} & set(rest):
         modules = (_DATASET,) if are_of_dataset(rest) else (_BPE,)
     for number, module in enumerate(modules):
         if number:
@@ -85,18 +94,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def are_of_dataset(words: Sequence[str]) -> bool:
+    """Whether the first positional argument names a dataset; without one, whether any word does."""
+    options = [word for word in words if word.startswith("-") and "=" not in word and word not in _FLAGS]
+    named = [
+        word for before, word in pairwise(["", *words]) if not word.startswith("-") and before not in options
+    ]
+    return any(map(_names_dataset, named[:1] or words))
+
+
+def _names_dataset(word: str) -> bool:
+    """Whether the word is a URL, ends with .zarr, or is a folder with the files of a dataset."""
+    path = word.rstrip("/")
+    if path.endswith((".zarr", ".zarr.partial")) or (is_url(word) and not path.endswith(_OF_TOKENIZERS)):
+        return True
+    return any(os.path.exists(os.path.join(path, name)) for name in _OF_DATASETS)  # noqa: PTH110, PTH118 - Path raises for long names
+
+
 def _run(module: str, command: str, rest: list[str]) -> int:
     try:
         tokenmill.import_package(module.partition(".")[0])
     except ImportError as error:
         complain(str(error))
         return 4
-    run = import_module(module).main
+    words, prog = (rest, f"tokenmill {command}") if command in _WHOLE else ([command, *rest], "tokenmill")
     try:
-        if command in _WHOLE:
-            code: int = run(rest, prog=f"tokenmill {command}")
-        else:
-            code = run([command, *rest], prog="tokenmill")
+        code: int = import_module(module).main(words, prog=prog)
     except SystemExit as ended:  # argparse, after --help
         return int(ended.code or 0)
     return code
@@ -104,19 +127,12 @@ def _run(module: str, command: str, rest: list[str]) -> int:
 
 def _help() -> str:
     lines = [
-        "usage: tokenmill COMMAND [options]",
-        "",
+        "usage: tokenmill COMMAND [options]\n",
         "Train BPE tokenizers, and convert text to token datasets for training language models.",
     ]
     for title, group in _GROUPS.items():
-        lines += ["", f"{title}:", *(f"  {name:<11} {about}" for name, (_, about) in group.items())]
-    lines += ["", "Examples:", *(f"  tokenmill {example}" for example in _EXAMPLES)]
-    lines += [
-        "",
-        "Run 'tokenmill COMMAND --help' for the options of a command,",
-        "'tokenmill --version' for the version.",
-    ]
-    return "\n".join(lines)
+        lines += [f"\n{title}:", *(f"  {name:<11} {about}" for name, (_, about) in group.items())]
+    return "\n".join(lines) + _END
 
 
 def run() -> NoReturn:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Final
 
+from tokenmill.cli.failures import run_command
 from tokenmill.cli.parser import Parser
-from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word
 from tokenmill.errors import BadArgument, not_installed
-
-SHELLS: Final = ("bash", "zsh", "fish")
 
 
 def build_parser(prog: str = "tokenmill completion") -> Parser:
@@ -28,45 +25,36 @@ def build_parser(prog: str = "tokenmill completion") -> Parser:
         ),
         epilog="With zsh, the folder must be in $fpath.",
     )
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "tokenmill completion") -> int:
     """Print the script and return the exit code."""
-    try:
-        shell = build_parser(prog).parse_args(arguments).shell
-        import shtab
-    except BadArgument as error:
-        complain(str(error))
-        return 2
-    except ImportError:
-        complain(not_installed("tokenmill completion", "shtab", "completion"))
-        return 2
-    print(shtab.complete(whole_parser(), shell))
-    return 0
+    return run_command(lambda: _print_script(build_parser(prog).parse_args(arguments).shell), False)
 
 
-def whole_parser() -> argparse.ArgumentParser:
-    """Return one parser of all commands for shtab. `info` and `report` get the options of both their parsers."""
-    import shtab
-
+def _print_script(shell: str) -> int:
+    """Print the script for one parser of all commands. `info` and `report` get the options of both their parsers."""
     from tokenmill.__main__ import COMMANDS
 
+    try:
+        import shtab
+    except ImportError:
+        raise BadArgument(not_installed("tokenmill completion", "shtab", "completion")) from None
     whole = argparse.ArgumentParser(prog="tokenmill")
     commands = whole.add_subparsers()
     for name, (modules, about) in COMMANDS.items():
-        parents = []
-        for module in modules:
-            built: Parser = import_module(module).build_parser()
-            parents.append(built.commands().get(name, built))
         parser = commands.add_parser(name, help=about, conflict_handler="resolve", add_help=False)
-        for action in [action for parent in parents for action in parent._actions]:
-            is_file = not action.option_strings or action.type in (None, path_word)
-            if is_file and action.choices is None and action.nargs != 0:
-                action.complete = shtab.FILE  # type: ignore[attr-defined]
-            parser._add_action(action)
-    return whole
+        for module in modules:
+            build: Callable[[], Parser] = import_module(module).build_parser
+            for action in (built := build()).commands().get(name, built)._actions:
+                is_file = not action.option_strings or action.type in (None, path_word)
+                if is_file and action.choices is None and action.nargs != 0:
+                    action.complete = shtab.FILE  # type: ignore[attr-defined]
+                parser._add_action(action)
+    print(shtab.complete(whole, shell))
+    return 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ of an argument. Each class has an exit code for commands and a stable code, whic
 # ruff: noqa: N818 - named after the fault: BadArgument, Refused
 from __future__ import annotations
 
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -81,17 +82,12 @@ def with_sentence(message: object, sentence: str) -> str:
     return f"{str(message).removesuffix('.')}. {sentence}"
 
 
-class naming:  # noqa: N801 - used like contextlib.suppress
+@contextmanager
+def naming(path: object) -> Iterator[None]:
     """Set the path of an OSError raised inside, since the system does not say which file a write was for."""
-
-    def __init__(self, path: object) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
-            error.filename = str(self._path)
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+
 import pytest
 
-from tokenmill.errors import BadArgument
-from tokenmill.inputs.sizes import bytes_text, parse_size, parse_sizes
+from tokenmill.cli.words import size, sizes
+from tokenmill.inputs.sizes import bytes_text
 
 SIZES = {
     **{"0": 0, "5": 5, "32k": 32_000, "32K": 32_000, "1_000": 1000, "32,000": 32_000, " 7 ": 7, "12B": 12},
@@ -26,20 +28,20 @@ NO_SIZES += ["1" * 41, "1,5", "1,0000", ",100"]
 
 @pytest.mark.parametrize("text", SIZES)
 def test_sizes(text: str) -> None:
-    assert parse_size(text) == SIZES[text]
+    assert size(text) == SIZES[text]
 
 
 @pytest.mark.parametrize("text", NO_SIZES)
 def test_no_sizes(text: str) -> None:
-    with pytest.raises(BadArgument, match="--threads"):
-        parse_size(text, "--threads")
+    with pytest.raises(ArgumentTypeError, match="must be an integer such as"):
+        size(text)
 
 
 def test_lists_of_sizes() -> None:
-    assert parse_sizes("8k,16k,32_000") == [8000, 16_000, 32_000]
+    assert sizes("8k,16k,32_000") == [8000, 16_000, 32_000]
     for text in ("", "8k,", ",8k", "8k,,16k", "8k;16k"):
-        with pytest.raises(BadArgument, match=r"^size: "):
-            parse_sizes(text)
+        with pytest.raises(ArgumentTypeError):
+            sizes(text)
 
 
 @pytest.mark.parametrize(

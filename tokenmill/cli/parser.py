@@ -8,15 +8,14 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from tokenmill.cli.hints import nearest, unknown_command
 from tokenmill.errors import BadArgument, printable, shown
 
 _LITERAL = "\0--\0"  # marks a word after "--", so that argparse does not take it for an option
-MAX_MESSAGE = 400  # characters
 EXIT_CODES: Final = (
     "exit codes: 0 success, 2 usage, 3 bad data, 4 environment, 5 memory or worker, 6 refused, "
     "130 interrupted"
@@ -29,8 +28,7 @@ class Parser(argparse.ArgumentParser):
     examples: command lines for the help; the name of the program is added to lines without it.
     """
 
-    _is_parsing = False
-    _words: Sequence[str] = ()  # that are not after "--"
+    _words: Sequence[str] | None = None  # the words before "--", while they are parsed
 
     def __init__(self, *, examples: Sequence[str] = (), epilog: str = "", **options: Any) -> None:
         lines = [line if "%(prog)s" in line else f"%(prog)s {line}" for line in examples]
@@ -44,36 +42,28 @@ class Parser(argparse.ArgumentParser):
 
     def commands(self) -> dict[str, Parser]:
         """Return the parsers of its commands by name; {} if it has no commands."""
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                return dict(action.choices)
-        return {}
+        choices = [each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)]
+        return dict(*choices)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Return the parsed arguments and []: an unknown option is an error of the command it was given to."""
         words = list(sys.argv[1:] if args is None else args)
-        if self._is_parsing or self._subparsers is not None:
+        if self._words is not None or self._subparsers is not None:
             return super().parse_known_args(words, namespace)
         end = words.index("--") if "--" in words else len(words)
         for word in words[:end]:  # argparse would read -output as -o utput
-            if re.fullmatch(r"-\w[\w-]+", name := word.partition("=")[0]) and self._has(f"-{name}"):
+            name = word.partition("=")[0]
+            if re.fullmatch(r"-\w[\w-]+", name) and f"-{name}" in self._option_string_actions:
                 self.error(f"{word}: must begin with two hyphens. Write -{name}.")
-        self._is_parsing, self._words = (
-            True,
-            words[:end],
-        )  # parse_known_intermixed_args calls this method again
+        self._words = words[:end]  # parse_known_intermixed_args calls this method again
+        literal = [_LITERAL + word for word in words[end + 1 :]]
         try:
-            parsed, rest = self.parse_known_intermixed_args(
-                [*words[:end], *(_LITERAL + word for word in words[end + 1 :])], namespace
-            )
+            parsed, rest = self.parse_known_intermixed_args([*self._words, *literal], namespace)
+            if rest:
+                self.error(self._unknown([word.removeprefix(_LITERAL) for word in rest]))
         finally:
-            self._is_parsing = False
-        if rest:
-            self.error(self._unknown([word.removeprefix(_LITERAL) for word in rest]))
+            self._words = None
         return parsed, []
-
-    def _has(self, option: str) -> bool:
-        return option in self._option_string_actions
 
     def _unknown(self, words: Sequence[str]) -> str:
         """Return the message for words that the command does not take."""
@@ -98,24 +88,27 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             known = [str(choice) for choice in action.choices]
-            if isinstance(action, argparse._SubParsersAction):
-                self.error(unknown_command(str(value), known))
             message = f"must be one of {', '.join(known)} (got {shown(value)}){nearest(str(value), known)}"
             raise argparse.ArgumentError(action, message)
 
     def error(self, message: str) -> NoReturn:
         """Raise BadArgument with one line: "argument --threads/-t: must be" becomes "--threads: must be"."""
         if message.startswith("the following arguments are required"):
-            options = (word for word in self._words if word.startswith("--"))
-            unknown = [word for word in options if not self._get_option_tuples(word) and not self._has(word)]
+            options = (word for word in self._words or () if word.startswith("--"))
+            unknown = [word for word in options if not self._get_option_tuples(word)]
             message = self._unknown(unknown) if unknown else message  # perhaps a missing one, misspelled
-        message = re.sub(r"^argument (?:-\w/)?([^\s/]+)\S*: ", r"\1: ", printable(message))
+        message = printable(message).removeprefix("argument ")
+        message = re.sub(r"(?<=[ ,])(?:-\w/)?(--[\w-]+)(?:/-[\w-]+)*", r"\1", f" {message}")[1:]
         message = message.replace("not allowed with argument ", "cannot be combined with ")
-        message = re.sub(r"(--[\w-]+)/-\w\b|-\w/(--[\w-]+)", r"\1\2", message)
         if found := re.match(r"(--[\w-]+): expected .*argument$", message):
             message += f". If the value begins with a hyphen, write {found[1]}=VALUE."
-        if len(message) > MAX_MESSAGE:
-            message = message[: MAX_MESSAGE - 1] + "…"
         if not message.startswith("-") and not message.endswith((".", "?")):
             message += f". Run {self.prog} --help."
         raise BadArgument(message)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """("--ouput", ["--output"]) -> ". Did you mean --output?"; "" if no known word is close."""
+    by_name = {name.lstrip("-"): name for name in known}  # leading hyphens would make all options similar
+    found = get_close_matches(word.lstrip("-").replace("_", "-"), by_name, 1, 0.6)
+    return f". Did you mean {by_name[found[0]]}?" if found else ""

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import IO, Any
 
 from tokenmill.errors import BadArgument, printable
@@ -54,9 +53,7 @@ class Stage:
     def __enter__(self) -> Stage:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(kind is None)
 
     @property
@@ -95,6 +92,7 @@ class Stage:
 
     def _report(self, state: str) -> None:
         self._reported = time.perf_counter()
+        amount = bytes_text(self.shown_bytes)
         if self._mode == "json":
             numbers = {"current": self.shown_bytes, "total": self.total_bytes, "tokens": self.tokens}
             record = {"stage": self.name, "state": state, **numbers, "seconds": round(self.seconds, 3)}
@@ -103,7 +101,6 @@ class Stage:
             share = 100 * self.shown_bytes / max(1, self.total_bytes)
             say(self._stream, f"{self.name}: {share:.0f} % of {bytes_text(self.total_bytes)}, {self.rates()}")
         elif self._mode == "lines" and state == "done":
-            amount = bytes_text(self.shown_bytes)
             say(self._stream, f"{self.name}: {amount} in {self.seconds:.2f} s ({self.rates()})")
 
 
@@ -144,29 +141,15 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
 
 def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") -> Any:
     """Return a tqdm bar. Raise BadArgument if tqdm rejects a TQDM_* variable, on import or later."""
-    width: dict[str, Any] = {"dynamic_ncols": True}
-    with suppress(OSError, ValueError):  # size 0, as in some containers: tqdm would draw empty lines
-        if 0 in os.get_terminal_size(stream.fileno()):
-            width = {"ncols": 79, "nrows": 24}
-    is_bytes = unit == "bytes"
+    shown_as: dict[str, Any] = {"unit": "B", "unit_scale": True} if unit == "bytes" else {"unit": f" {unit}"}
     try:
         from tqdm import tqdm  # takes 50 ms
 
-        return tqdm(
-            total=total,
-            desc=name,
-            file=stream,
-            unit="B" if is_bytes else f" {unit}",
-            unit_scale=is_bytes,
-            **width,
-        )
+        return tqdm(total=total, desc=name, file=stream, dynamic_ncols=True, **shown_as)
     except (ValueError, TypeError, LookupError) as error:
         names = ", ".join(sorted(name for name in os.environ if name.startswith("TQDM_")))
-        if not names:
-            raise
-        raise BadArgument(
-            f"{names}: rejected by tqdm ({printable(str(error))}). Unset these variables."
-        ) from None
+        cause = printable(str(error))
+        raise BadArgument(f"{names}: rejected by tqdm ({cause}). Unset these variables.") from None
 
 
 def say(stream: IO[str] | None, line: str) -> None:
