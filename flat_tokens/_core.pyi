@@ -1,15 +1,14 @@
-"""The native loops of flat_tokens. Arrays are contiguous. Wrong sizes and values raise ValueError."""
+"""The native loops of flat_tokens. Arrays are contiguous numpy arrays. Wrong sizes and values raise ValueError."""
 
+from typing import Any
+
+import numpy.typing as npt
 from typing_extensions import Buffer
 
+Array = npt.NDArray[Any]
+
 def cut_rows(
-    encoded: Buffer,
-    firsts: Buffer,
-    length: int,
-    start_id: int,
-    inputs: Buffer,
-    targets: Buffer,
-    is_start: Buffer,
+    encoded: Array, firsts: Array, length: int, start_id: int, inputs: Array, targets: Array, is_start: Array
 ) -> None:
     """Fill inputs, targets and is_start with rows. The GIL is released.
 
@@ -21,13 +20,7 @@ def cut_rows(
     """
 
 def cut_labels(
-    encoded: Buffer,
-    firsts: Buffer,
-    length: int,
-    ignored: int,
-    labels: Buffer,
-    ids: Buffer,
-    is_start: Buffer,
+    encoded: Array, firsts: Array, length: int, ignored: int, labels: Array, ids: Array, is_start: Array
 ) -> None:
     """Fill labels, ids and is_start with unshifted rows. The GIL is released.
 
@@ -36,7 +29,7 @@ def cut_labels(
     encoded, firsts, is_start: as for `cut_rows`.
     """
 
-def decode_ids(encoded: Buffer, ids: Buffer, is_start: Buffer | None) -> int:
+def decode_ids(encoded: Array, ids: Array, is_start: Array | None) -> int:
     """Fill ids with encoded >> 1 and is_start with encoded & 1. Return the largest of `encoded`, 0 for none.
 
     encoded, ids: uint32[tokens].
@@ -44,7 +37,7 @@ def decode_ids(encoded: Buffer, ids: Buffer, is_start: Buffer | None) -> int:
     """
 
 def find_matches(
-    values: Buffer, shortest: int, block_tokens: int, farthest: int, matches: Buffer, table: Buffer
+    values: Array, shortest: int, block_tokens: int, farthest: int, matches: Array, table: Array
 ) -> int:
     """Fill `matches` as flat_tokens/native/find_matches.hpp describes. Return their number. The GIL is released.
 
@@ -55,14 +48,17 @@ def find_matches(
     table: uint32[2^14] of any content.
     """
 
-def next_fit(starts: Buffer, begin: int, max_tokens: int, bounds: Buffer) -> tuple[int, int]:
-    """Plan packs as flat_tokens.packs.greedy.next_fit does. The GIL is released.
+def next_fit(starts: Array, begin: int, max_tokens: int, bounds: Array) -> tuple[int, int]:
+    """Plan packs of whole sequences in order (flat_tokens/native/next_fit.hpp). The GIL is released.
 
-    starts: int64[n + 1], rising.
-    bounds: int64[n].
+    Return the number of new packs, and how many sequences fit. [0, 3, 5, 9], 0, 6 fills bounds with [5], and returns
+    (1, 3).
+
+    starts: int64[n + 1], rising; the sequences continue the pack that begins at token `begin`.
+    bounds: int64[n], for the first token of each new pack.
     """
 
-def permute(values: Buffer, size: int, keys: Buffer) -> None:
+def permute(values: Array, size: int, keys: Array) -> None:
     """Replace values in [0, size) by their images under permutations, in place. The GIL is released.
 
     values: uint64[n].

@@ -35,77 +35,58 @@ private:
   Py_buffer view_;
 };
 
+void require(bool holds, const std::string &what) {
+  if (!holds)
+    throw std::invalid_argument(what);
+}
+
 void require_bytes(const char *name, size_t found, size_t wanted) {
-  if (found != wanted)
-    throw std::invalid_argument(std::string(name) + " has " + std::to_string(found) +
-                                " bytes, it must have " + std::to_string(wanted));
+  require(found == wanted, std::string(name) + " has " + std::to_string(found) + " bytes, it must have " +
+                               std::to_string(wanted));
 }
 
-// Checks that the rows are within the tokens and that the outputs have matching sizes. Returns the bytes per
-// id, 0 without rows.
-size_t checked_id_bytes(size_t token_count, const Memory &firsts, size_t length, const Memory &inputs,
-                        const Memory &targets, const Memory &is_start) {
-  const size_t row_count = firsts.bytes() / sizeof(int64_t);
-  const int64_t *const first = firsts.as<const int64_t>();
-  if (length < 1 || length > token_count)
-    throw std::invalid_argument("length must be in [1, " + std::to_string(token_count) + "], got " +
-                                std::to_string(length));
-  for (size_t row = 0; row < row_count; ++row)
+// Checks that the rows are within the tokens and that the outputs have matching sizes.
+void cut(flat_tokens::Kind kind, nb::handle encoded, nb::handle firsts, size_t length, int64_t fill,
+         nb::handle second, nb::handle ids, nb::handle is_start) {
+  const Memory from(encoded, false), where(firsts, false);
+  const Memory to_second(second, true), to_ids(ids, true), to_is_start(is_start, true);
+  const size_t token_count = from.bytes() / sizeof(uint32_t), rows = where.bytes() / sizeof(int64_t);
+  const int64_t *const first = where.as<const int64_t>();
+  require(1 <= length && length <= token_count,
+          "length must be in [1, " + std::to_string(token_count) + "], got " + std::to_string(length));
+  for (size_t row = 0; row < rows; ++row)
     if (first[row] < 0 || static_cast<size_t>(first[row]) > token_count - length)
-      throw std::invalid_argument("firsts[" + std::to_string(row) + "] must be in [0, " +
-                                  std::to_string(token_count - length) + "], got " +
-                                  std::to_string(first[row]));
-  const size_t places = row_count * length;
-  require_bytes("is_start", is_start.bytes(), places);
-  require_bytes("targets", targets.bytes(), inputs.bytes());
-  if (places == 0)
-    return 0;
-  const size_t id_bytes = inputs.bytes() / places;
-  if (id_bytes != 2 && id_bytes != 4 && id_bytes != 8)
-    throw std::invalid_argument("an id must have 2, 4 or 8 bytes, got " + std::to_string(id_bytes));
-  require_bytes("inputs", inputs.bytes(), places * id_bytes);
-  return id_bytes;
-}
-
-// Calls cut(inputs, targets) with pointers to ids of id_bytes bytes, without the GIL.
-template <class Cut>
-void run_cut(size_t id_bytes, const Memory &inputs, const Memory &targets, const Cut &cut) {
+      require(false,
+              "firsts[" + std::to_string(row) + "] is outside the tokens: " + std::to_string(first[row]));
+  const size_t places = rows * length;
+  const size_t id_bytes = places == 0 ? sizeof(uint32_t) : to_ids.bytes() / places;
+  require(id_bytes == 2 || id_bytes == 4 || id_bytes == 8,
+          "an id must have 2, 4 or 8 bytes, got " + std::to_string(id_bytes));
+  require(id_bytes > 2 || kind == flat_tokens::Kind::inputs, "a label must have 4 or 8 bytes, got 2");
+  require_bytes("is_start", to_is_start.bytes(), places);
+  require_bytes("ids", to_ids.bytes(), places * id_bytes);
+  require_bytes("inputs or labels", to_second.bytes(), places * id_bytes);
   nb::gil_scoped_release unlocked;
+  const auto run = [&]<class Id>(Id *out) {
+    flat_tokens::cut_rows(kind, from.as<const uint32_t>(), first, rows, length, static_cast<Id>(fill),
+                          to_second.as<Id>(), out, to_is_start.as<uint8_t>());
+  };
   if (id_bytes == 2)
-    cut(inputs.as<uint16_t>(), targets.as<uint16_t>());
+    run(to_ids.as<uint16_t>());
   else if (id_bytes == 4)
-    cut(inputs.as<uint32_t>(), targets.as<uint32_t>());
-  else if (id_bytes == 8)
-    cut(inputs.as<uint64_t>(), targets.as<uint64_t>());
+    run(to_ids.as<uint32_t>());
+  else
+    run(to_ids.as<uint64_t>());
 }
 
 void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, uint32_t start_id, nb::handle inputs,
               nb::handle targets, nb::handle is_start) {
-  const Memory from(encoded, false), where(firsts, false);
-  const Memory to_inputs(inputs, true), to_targets(targets, true), to_is_start(is_start, true);
-  const size_t id_bytes =
-      checked_id_bytes(from.bytes() / sizeof(uint32_t), where, length, to_inputs, to_targets, to_is_start);
-  run_cut(id_bytes, to_inputs, to_targets, [&]<class Id>(Id *in, Id *out) {
-    flat_tokens::cut_rows(from.as<const uint32_t>(), where.as<const int64_t>(),
-                          where.bytes() / sizeof(int64_t), length, static_cast<Id>(start_id), in, out,
-                          to_is_start.as<uint8_t>());
-  });
+  cut(flat_tokens::Kind::inputs, encoded, firsts, length, start_id, inputs, targets, is_start);
 }
 
 void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ignored, nb::handle labels,
                 nb::handle ids, nb::handle is_start) {
-  const Memory from(encoded, false), where(firsts, false);
-  const Memory to_labels(labels, true), to_ids(ids, true), to_is_start(is_start, true);
-  const size_t id_bytes =
-      checked_id_bytes(from.bytes() / sizeof(uint32_t), where, length, to_labels, to_ids, to_is_start);
-  if (id_bytes == sizeof(uint16_t))
-    throw std::invalid_argument("a label must have 4 or 8 bytes, got 2");
-  run_cut(id_bytes, to_labels, to_ids, [&]<class Id>(Id *first, Id *second) {
-    if constexpr (sizeof(Id) > sizeof(uint16_t))
-      flat_tokens::cut_labels(
-          from.as<const uint32_t>(), where.as<const int64_t>(), where.bytes() / sizeof(int64_t), length,
-          static_cast<Id>(static_cast<int64_t>(ignored)), first, second, to_is_start.as<uint8_t>());
-  });
+  cut(flat_tokens::Kind::labels, encoded, firsts, length, ignored, labels, ids, is_start);
 }
 
 // Rows are short, so the GIL is kept. is_start: None for no flags.
@@ -134,18 +115,13 @@ size_t find_matches(nb::handle values, size_t shortest, size_t block_tokens, siz
                     nb::handle matches, nb::handle table) {
   const Memory from(values, false), to(matches, true), slots(table, true);
   const size_t count = from.bytes() / sizeof(uint32_t);
-  if (shortest != 2 && shortest != 3)
-    throw std::invalid_argument("shortest must be 2 or 3, got " + std::to_string(shortest));
-  if (block_tokens < 1 || farthest < 1 || count >> 30)
-    throw std::invalid_argument("block_tokens and farthest must be at least 1, and tokens below 2^30, got " +
-                                std::to_string(block_tokens) + ", " + std::to_string(farthest) + " and " +
-                                std::to_string(count));
+  require(shortest == 2 || shortest == 3, "shortest must be 2 or 3, got " + std::to_string(shortest));
+  require(block_tokens >= 1 && farthest >= 1 && count >> 30 == 0,
+          "block_tokens and farthest must be at least 1, and tokens below 2^30");
   require_bytes("table", slots.bytes(), sizeof(uint32_t) << flat_tokens::match_table_bits);
   const size_t most = count / shortest + (count + block_tokens - 1) / block_tokens;
-  if (to.bytes() / sizeof(flat_tokens::Match) < most)
-    throw std::invalid_argument("matches has " + std::to_string(to.bytes()) + " bytes, " +
-                                std::to_string(most) + " matches may need " +
-                                std::to_string(most * sizeof(flat_tokens::Match)));
+  require(to.bytes() / sizeof(flat_tokens::Match) >= most,
+          "matches must have room for " + std::to_string(most) + " matches");
   nb::gil_scoped_release unlocked;
   return flat_tokens::find_matches(from.as<const uint32_t>(), count, shortest, block_tokens, farthest,
                                    to.as<flat_tokens::Match>(), slots.as<uint32_t>());
@@ -155,16 +131,12 @@ void permute(nb::handle values, uint64_t size, nb::handle keys) {
   const Memory at(values, true), with(keys, false);
   const size_t value_count = at.bytes() / sizeof(uint64_t);
   const size_t key_count = with.bytes() / sizeof(uint64_t);
-  if (size < 1 || size > uint64_t{1} << 62)
-    throw std::invalid_argument("size must be in [1, 2^62], got " + std::to_string(size));
-  if (key_count == 0 || value_count % key_count != 0)
-    throw std::invalid_argument(std::to_string(value_count) + " values cannot be shared out among " +
-                                std::to_string(key_count) + " keys");
+  require(1 <= size && size <= uint64_t{1} << 62, "size must be in [1, 2^62], got " + std::to_string(size));
+  require(key_count > 0 && value_count % key_count == 0, "values must be shared equally among the keys");
   uint64_t *const value = at.as<uint64_t>();
   for (size_t i = 0; i < value_count; ++i)
     if (value[i] >= size)
-      throw std::invalid_argument("values[" + std::to_string(i) + "] must be in [0, " + std::to_string(size) +
-                                  "), got " + std::to_string(value[i]));
+      require(false, "values[" + std::to_string(i) + "] must be below " + std::to_string(size));
   const size_t share = value_count / key_count;
   nb::gil_scoped_release unlocked;
   for (size_t i = 0; i < key_count; ++i)

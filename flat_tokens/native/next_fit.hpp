@@ -1,4 +1,4 @@
-// Packs of whole sequences in order: flat_tokens/packs/greedy.py states the rule and is its specification.
+// Packs of whole sequences in order: the first sequence that does not fit begins the next pack.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from flat_tokens.format import Int64
 from flat_tokens.order.row_order import counting
-from flat_tokens.packs.plan import PackingReport, Pieces, Plan, read_starts, too_long_error
+from flat_tokens.packs.plan import PackingReport, Plan, blocks_of, read_starts, too_long_error
 from flat_tokens.storage.elements import Elements
 
 MAX_PLANNED_SEQS = 2**25  # sequences of the plans that are kept, at 6 bytes each for packs below 2^16 tokens
@@ -62,39 +62,36 @@ class BestFitPlan(Plan):
         self, seq_starts: Elements, max_seq_len: int, max_packs: int | None, window_seqs: int, split: bool
     ) -> None:
         super().__init__(seq_starts, max_seq_len)
+        self.is_whole = not split
         self._window_seqs = window_seqs
         counts = [0]
-        for window in range(-(-self._seq_count // window_seqs)):
+        for window, starts in enumerate(blocks_of(seq_starts, window_seqs)):
             if max_packs is not None and counts[-1] >= max_packs:
                 break
-            lengths = np.diff(self._read(window))
+            lengths = np.diff(starts)
             if not split and lengths.max() > max_seq_len:
                 at = int(np.argmax(lengths > max_seq_len))
-                raise too_long_error(
-                    seq_starts.name, window * window_seqs + at, int(lengths[at]), max_seq_len
-                )
+                index = window * window_seqs + at
+                raise too_long_error(seq_starts.name, index, int(lengths[at]), max_seq_len)
             full_packs, rests = np.divmod(lengths, max_seq_len)
             counts.append(counts[-1] + int(full_packs.sum()) + place(*_counted(rests), max_seq_len)[0])
         self._pack_counts: Int64 = np.array(counts)
-        self.pack_count = counts[-1] if max_packs is None else min(counts[-1], max_packs)
-        self._keep_plans()
-
-    def _keep_plans(self) -> None:
-        kept = max(1, MAX_PLANNED_SEQS // self._window_seqs)
-        self._window = functools.lru_cache(kept)(self._plan_window)
+        self.row_count = counts[-1] if max_packs is None else min(counts[-1], max_packs)
+        self.__setstate__({})
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_window"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._keep_plans()
+        kept = max(1, MAX_PLANNED_SEQS // self._window_seqs)
+        self._window = functools.lru_cache(kept)(self._plan_window)
 
     def window_bounds(self) -> Int64:
         """See Plan."""
-        return np.minimum(self._pack_counts, self.pack_count)
+        return np.minimum(self._pack_counts, self.row_count)
 
-    def pieces(self, packs: Int64) -> Pieces:
+    def pieces(self, packs: Int64) -> tuple[Int64, Int64, Int64]:
         """See Plan; one range per sequence, in the order of the dataset."""
         windows = np.searchsorted(self._pack_counts, packs, "right") - 1
         counts = np.empty(len(packs), np.int64)
@@ -113,7 +110,7 @@ class BestFitPlan(Plan):
             at, to = np.repeat(firsts, counts[here]) + nth, np.repeat(before[here], counts[here]) + nth
             starts[to] = plan.base + plan.starts[at].astype(np.int64)
             stops[to] = starts[to] + plan.lengths[at]
-        return Pieces(starts, stops, counts)
+        return starts, stops, counts
 
     def report(self) -> PackingReport:
         """See Plan; one pass over seq_starts, and the plan of one window if max_packs cuts it."""
@@ -130,7 +127,7 @@ class BestFitPlan(Plan):
                 lengths = lengths[np.unique(np.searchsorted(starts, begins, "right") - 1)]
             tokens_used += tokens
             seqs_used += len(lengths)
-            seqs_split += int(np.count_nonzero(lengths > self._max_seq_len))
+            seqs_split += int(np.count_nonzero(lengths > self.length))
         return self._report(tokens_used, seqs_used, seqs_split)
 
     def _read(self, window: int) -> Int64:
@@ -138,7 +135,7 @@ class BestFitPlan(Plan):
         return read_starts(self._seq_starts, first, min(first + self._window_seqs, self._seq_count))
 
     def _plan_window(self, window: int) -> WindowPlan:
-        return plan_window(self._read(window), self._max_seq_len)
+        return plan_window(self._read(window), self.length)
 
 
 def plan_window(starts: Int64, max_seq_len: int) -> WindowPlan:

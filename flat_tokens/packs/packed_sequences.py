@@ -17,10 +17,9 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID, Int32, Int64
 from flat_tokens.order.permutation import LARGEST_SEED, derive_key, permute
 from flat_tokens.packs.best_fit import BestFitPlan, default_window_seqs
-from flat_tokens.packs.greedy import GreedyPlan
+from flat_tokens.packs.in_order import GreedyPlan, SplitPlan
 from flat_tokens.packs.pack import Pack
-from flat_tokens.packs.plan import PackingReport, PackRows, Plan
-from flat_tokens.packs.split import SplitPlan
+from flat_tokens.packs.plan import PackingReport, Plan
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.indexed_rows import IndexedRows
@@ -86,27 +85,21 @@ class PackedSequences(Sequence[Pack]):
             raise ArgumentError('window_seqs: requires strategy="best-fit"')
         self.window_seqs = None if window_seqs is None else integer("window_seqs", window_seqs, 1, 2**32)
         starts = array.seq_starts
-        self._plan: Plan
+        self.rows: Plan
         if strategy == "best-fit":
             window = self.window_seqs or default_window_seqs(self.max_seq_len)
             integer("max_seq_len of best-fit packs", max_seq_len, 1, MAX_BEST_FIT_PACK)
-            self._plan = BestFitPlan(starts, self.max_seq_len, self.max_packs, window, split_across_pack)
+            self.rows = BestFitPlan(starts, self.max_seq_len, self.max_packs, window, split_across_pack)
         elif split_across_pack:
-            self._plan = SplitPlan(starts, self.max_seq_len, self.max_packs)
+            self.rows = SplitPlan(starts, self.max_seq_len, self.max_packs)
         else:
-            self._plan = GreedyPlan(starts, self.max_seq_len, self.max_packs)
-
-        self.rows = PackRows(
-            self._plan,
-            self.max_seq_len,
-            self.padding_id,
-            f"{self.kind}, padded with {self.padding_id}",
-            not self.split_across_pack,
-        )
+            self.rows = GreedyPlan(starts, self.max_seq_len, self.max_packs)
+        self.rows.padding_id = self.padding_id
+        self.rows.kind = f"{self.kind}, padded with {self.padding_id}"
         self._rows = IndexedRows(array, self.rows, noun="pack")
 
     def __len__(self) -> int:
-        return self._plan.pack_count
+        return self.rows.row_count
 
     def __getitem__(self, index: SupportsIndex) -> Pack:  # type: ignore[override] # a slice would read all of it
         return self.__getitems__([index])[0]
@@ -124,8 +117,8 @@ class PackedSequences(Sequence[Pack]):
         ends = np.arange(1, len(batch)) * self.max_seq_len
         seq_lens = np.split(np.diff(batch.cu_seqlens), np.searchsorted(batch.cu_seqlens, ends))
         positions = batch.positions
-        if isinstance(self._plan, SplitPlan) and not self.restart_positions:
-            skipped = self._plan.skipped(np.array(indexes, dtype=np.int64) % max(1, len(self)))
+        if isinstance(self.rows, SplitPlan) and not self.restart_positions:
+            skipped = self.rows.skipped(np.array(indexes, dtype=np.int64) % max(1, len(self)))
             for row in np.flatnonzero(skipped).tolist():
                 _continue_positions(positions[row], skipped[row], seq_lens[row][0], batch.lengths[row])
         fields = zip(batch.ids, labels, positions, seq_lens, batch.lengths.tolist(), strict=True)
@@ -149,7 +142,7 @@ class PackedSequences(Sequence[Pack]):
         as memory allows."""
         if self.strategy != "best-fit":
             return LOADER_BLOCK
-        largest = int(np.diff(self._plan.window_bounds()).max(initial=0)) * self.max_seq_len
+        largest = int(np.diff(self.rows.window_bounds()).max(initial=0)) * self.max_seq_len
         return min(max(LOADER_BLOCK, largest), MAX_LOADER_BLOCK)
 
     def shuffled(self, seed: int = 0, epoch: int = 0) -> npt.NDArray[np.int64]:
@@ -162,9 +155,7 @@ class PackedSequences(Sequence[Pack]):
         its sequences is in.
         """
         seed, epoch = integer("seed", seed, 0, LARGEST_SEED), integer("epoch", epoch, 0)
-        return shuffled_packs(
-            self._plan.window_bounds(), -(-SHUFFLED_TOKENS // self.max_seq_len), seed, epoch
-        )
+        return shuffled_packs(self.rows.window_bounds(), -(-SHUFFLED_TOKENS // self.max_seq_len), seed, epoch)
 
     def __repr__(self) -> str:
         return f"PackedSequences({self.array!r}, {self.kind})"
@@ -181,7 +172,7 @@ class PackedSequences(Sequence[Pack]):
     @cached_property
     def report(self) -> PackingReport:
         """Counts of the tokens and sequences that are used, split, lost and padded. str(packed.report) is one line."""
-        return self._plan.report()
+        return self.rows.report()
 
 
 def shuffled_packs(window_bounds: Int64, block_packs: int, seed: int, epoch: int) -> Int64:

@@ -5,30 +5,18 @@ A plan maps the number of a pack to token ranges of the dataset. It is made from
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, DatasetError
 from flat_tokens.format import Int64, not_rising
-from flat_tokens.rows.reader import TokenRanges
+from flat_tokens.rows.reader import RowSource, TokenRanges
 from flat_tokens.storage.elements import Elements
 
 BLOCK_SEQS = 2**18  # sequences that are planned at a time
-
-
-class Pieces(NamedTuple):
-    """The token ranges [starts[i], stops[i]) of some packs, pack by pack, in order; int64 all.
-
-    counts: ranges per pack. A range may hold several sequences.
-    """
-
-    starts: Int64
-    stops: Int64
-    counts: Int64
 
 
 @dataclass(frozen=True)
@@ -68,35 +56,48 @@ class PackingReport:
         )
 
 
-class Plan(ABC):
-    """The packs of one strategy. Constructors set pack_count, the number of packs."""
+class Plan(RowSource):
+    """The packs of one strategy as numbered rows. Constructors set row_count, the number of packs.
 
-    pack_count: int
+    A sequence, or the part of one that is cut, begins with a start flag in a pack, whatever the stored stream has
+    there. The segments of a pack thus follow from its flags and its length, as in any other row.
+    """
+
+    is_padded = reads_starts = is_pack = True
 
     def __init__(self, seq_starts: Elements, max_seq_len: int) -> None:
+        self.length = max_seq_len
         self._seq_starts = seq_starts
-        self._max_seq_len = max_seq_len
         self._seq_count = len(seq_starts) - 1
         self._token_count = int(seq_starts.read(self._seq_count, self._seq_count + 1)[0])
 
     def window_bounds(self) -> Int64:
-        """Bounds of the packs that are planned together: int64[windows + 1], from 0 to pack_count. By default each pack
+        """Bounds of the packs that are planned together: int64[windows + 1], from 0 to row_count. By default each pack
         separately."""
-        return np.arange(self.pack_count + 1)
+        return np.arange(self.row_count + 1)
 
     @abstractmethod
-    def pieces(self, packs: Int64) -> Pieces:
-        """The token ranges of some packs, each in [0, pack_count)."""
+    def pieces(self, packs: Int64) -> tuple[Int64, Int64, Int64]:
+        """The token ranges [starts[i], stops[i]) of some packs, pack by pack, and the number of ranges per pack.
+
+        packs: each in [0, row_count). A range may hold several sequences.
+        """
 
     @abstractmethod
     def report(self) -> PackingReport:
         """Count the tokens and sequences of all packs."""
 
+    def token_ranges(self, rows: Int64) -> TokenRanges:
+        """See RowSource."""
+        real = np.flatnonzero(rows < self.row_count)
+        starts, stops, counts = self.pieces(rows[real])
+        before = np.concatenate([[0], np.cumsum(stops - starts)])
+        columns = before[:-1] - np.repeat(before[np.cumsum(counts) - counts], counts)
+        return TokenRanges(np.repeat(real, counts), columns, starts, stops)
+
     def _report(self, tokens_used: int, seqs_used: int, seqs_split: int) -> PackingReport:
         lost, seqs_lost = self._token_count - tokens_used, self._seq_count - seqs_used
-        return PackingReport(
-            self.pack_count, self._max_seq_len, tokens_used, lost, seqs_used, seqs_split, seqs_lost
-        )
+        return PackingReport(self.row_count, self.length, tokens_used, lost, seqs_used, seqs_split, seqs_lost)
 
 
 def read_starts(seq_starts: Elements, first: int, stop: int) -> Int64:
@@ -111,11 +112,11 @@ def read_starts(seq_starts: Elements, first: int, stop: int) -> Int64:
     return starts
 
 
-def blocks_of(seq_starts: Elements) -> Iterator[Int64]:
-    """seq_starts in blocks of BLOCK_SEQS sequences; each block begins with the last entry of the one before."""
+def blocks_of(seq_starts: Elements, block_seqs: int = BLOCK_SEQS) -> Iterator[Int64]:
+    """seq_starts in blocks of block_seqs sequences; each block begins with the last entry of the one before."""
     count = len(seq_starts) - 1
-    for first in range(0, count, BLOCK_SEQS):
-        yield read_starts(seq_starts, first, min(first + BLOCK_SEQS, count))
+    for first in range(0, count, block_seqs):
+        yield read_starts(seq_starts, first, min(first + block_seqs, count))
 
 
 def too_long_error(name: str, index: int, tokens: int, max_seq_len: int) -> ArgumentError:
@@ -125,32 +126,3 @@ def too_long_error(name: str, index: int, tokens: int, max_seq_len: int) -> Argu
         f"{split}: sequence {index} must have at most max_seq_len = {max_seq_len} tokens (got {tokens}). "
         "Pass split_across_pack=True or a larger max_seq_len."
     )
-
-
-class PackRows:
-    """The packs of a plan as numbered rows; see RowSource.
-
-    A sequence, or the part of one that is cut, begins with a start flag in a pack, whatever the stored stream has
-    there. The segments of a pack thus follow from its flags and its length, as in any other row.
-
-    is_whole: whether no sequence is cut, so that each range must begin a sequence."""
-
-    is_padded = reads_starts = is_pack = True
-
-    def __init__(self, plan: Plan, length: int, padding_id: int, kind: str, is_whole: bool) -> None:
-        self.kind = kind
-        self.row_count = plan.pack_count
-        self.length = length
-        self.padding_id = padding_id
-        self.is_whole = is_whole
-        self._plan = plan
-
-    def token_ranges(self, rows: Int64) -> TokenRanges:
-        """See RowSource.token_ranges."""
-        real = np.flatnonzero(rows < self.row_count)
-        starts, stops, counts = self._plan.pieces(rows[real])
-        ends = np.cumsum(stops - starts)
-        before = np.concatenate([[0], ends])
-        firsts = np.cumsum(counts) - counts  # the first piece of each pack
-        columns = before[:-1] - np.repeat(before[firsts], counts)
-        return TokenRanges(np.repeat(real, counts), columns, starts, stops)

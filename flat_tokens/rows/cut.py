@@ -1,69 +1,19 @@
-"""Batches cut from encoded rows: IDs, inputs or labels, start flags.
-
-The loops are in C++ (flat_tokens/native/cut_rows.hpp). The numpy functions here are their specification, and replace
-them if the package was not compiled.
-"""
+"""Batches cut from encoded rows: IDs, inputs or labels, start flags (flat_tokens/native/cut_rows.hpp)."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.built import core
+from flat_tokens import _core
 from flat_tokens.format import Bools, Int32, Int64, Uint32
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 
-Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any], Bools]
-Cut = Callable[[Any, Any, int, int, Any, Any, Any], None]  # as cut_with_numpy
-
 POOL_SIZE = 8  # batches
-LINE_BYTES = 64  # of a cache line
-
-
-def cut_with_numpy(
-    encoded: Uint32, firsts: Int64, length: int, start_id: int, inputs: Any, targets: Any, is_start: Bools
-) -> None:
-    """Fill inputs, targets and is_start with the rows that begin at `firsts`.
-
-    encoded: uint32[tokens].
-    firsts: int64[rows]; each row has `length` tokens inside `encoded`.
-    start_id: input where a sequence starts.
-    inputs, targets: integers [rows, length] that hold start_id and every ID.
-    is_start: bool[rows, length].
-
-    [3, 4, 7, 8], [1], 3, 0 -> inputs [[1, 0, 3]], targets [[2, 3, 4]], is_start [[False, True, False]].
-    Position 0 counts as its own predecessor, which is invisible: a split begins with a start.
-    """
-    rows = np.empty((len(firsts), length + 1), dtype=np.uint32)
-    if len(encoded) > length:
-        rows[:] = windows_of(encoded, length + 1)[np.maximum(firsts, 1) - 1]
-    rows[firsts == 0, 1:] = encoded[:length]
-    rows[firsts == 0, 0] = encoded[:1]
-    np.copyto(is_start, rows[:, 1:] & np.uint32(1), casting="unsafe")
-    rows >>= np.uint32(1)
-    np.copyto(targets, rows[:, 1:], casting="unsafe")  # the caller has checked that they fit
-    np.copyto(inputs, rows[:, :-1], casting="unsafe")
-    np.copyto(inputs, start_id, where=is_start)
-
-
-def cut_labels_with_numpy(
-    encoded: Uint32, firsts: Int64, length: int, ignored: int, labels: Any, ids: Any, is_start: Bools
-) -> None:
-    """As cut_with_numpy, unshifted: labels, int32 or int64, are the IDs, and `ignored` where a sequence starts.
-
-    [3, 4, 7, 8], [1], 3, -100 -> labels [[2, -100, 4]], ids [[2, 3, 4]], is_start [[False, True, False]].
-    """
-    cut_with_numpy(encoded, firsts, length, 0, labels, ids, is_start)
-    np.copyto(labels, ids)
-    np.copyto(labels, ignored, where=is_start)
-
-
-cut_rows: Cut = cut_with_numpy if core is None else core.cut_rows
-cut_labels: Cut = cut_labels_with_numpy if core is None else core.cut_labels
+LINE_BYTES = 64  # of a cache line: stores that cross lines are slower
 
 
 def windows_of(encoded: Uint32, length: int) -> Uint32:
@@ -77,66 +27,49 @@ class RowCut:
     dtype: type of the IDs, which it must hold.
     start_id: input where a sequence starts.
     is_labelled: whether batches have labels (Batch.cut_labels) instead of inputs; dtype is int32 or int64 then.
-    has_pool: whether it will make several batches of one shape.
 
     Memory of a batch is used again when there is no reference to any of its arrays or views. malloc would return
     memory of this size to the system each time, and the page faults would cost as much as the rest of a batch.
     """
 
     def __init__(
-        self,
-        length: int,
-        dtype: np.dtype[Any],
-        start_id: int = 0,
-        is_labelled: bool = False,
-        has_pool: bool = True,
+        self, length: int, dtype: np.dtype[Any], start_id: int = 0, is_labelled: bool = False
     ) -> None:
         self.length = length
         self._dtype = dtype
         self._start_id = start_id
         self._is_labelled = is_labelled
-        self._has_pool = has_pool
-        self._pool: list[Arrays] = []
+        self._pool: list[npt.NDArray[np.uint8]] = []
 
     def batch(
         self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None, trained: Bools | None = None
     ) -> Batch:
         """The rows that begin at positions `firsts` of `encoded`. lengths, trained: see Batch."""
-        second, ids, is_start = self._memory((len(firsts), self.length))
+        shape, dtype = (len(firsts), self.length), self._dtype
+        id_bytes = -(-shape[0] * shape[1] * dtype.itemsize // LINE_BYTES) * LINE_BYTES
+        memory = self._memory(2 * id_bytes + shape[0] * shape[1] + LINE_BYTES)
+        at = -memory.ctypes.data % LINE_BYTES
+        second, ids = (np.ndarray(shape, dtype, memory, at + offset) for offset in (0, id_bytes))
+        is_start: Bools = np.ndarray(shape, np.bool_, memory, at + 2 * id_bytes)
         if self._is_labelled:
-            cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
+            _core.cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
             return Batch(None, ids, is_start, lengths, second, trained)
-        cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
+        _core.cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
         return Batch(second, ids, is_start, lengths, None, trained)
 
-    def _memory(self, shape: tuple[int, int]) -> Arrays:
-        """Unused arrays. Unpack the result at once: a reference to the tuple does not keep them in use."""
-        if not self._has_pool:
-            return np.empty(shape, self._dtype), np.empty(shape, self._dtype), np.empty(shape, np.bool_)
-        count, pool = sys.getrefcount, self._pool
-        for arrays in pool:
-            if count(arrays[0]) == count(arrays[1]) == count(arrays[2]) == 2:  # of the tuple and the argument
-                if arrays[0].shape == shape:
-                    return arrays
+    def _memory(self, size: int) -> npt.NDArray[np.uint8]:
+        """Unused memory of `size` bytes. Views of an array refer to the array that owns the memory."""
+        pool = self._pool
+        for at in range(len(pool)):
+            if sys.getrefcount(pool[at]) == 2:  # of the pool and the argument
+                if len(pool[at]) == size:
+                    return pool[at]
                 pool.clear()
                 break
-        new = (
-            _aligned(shape, self._dtype),
-            _aligned(shape, self._dtype),
-            _aligned(shape, np.dtype(np.bool_)),
-        )
-        pool.append(new)
+        pool.append(np.empty(size, dtype=np.uint8))
         if len(pool) > POOL_SIZE:  # the caller may keep the oldest for good
             del pool[0]
-        return new
-
-
-def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """An array at the start of a cache line: stores that cross cache lines are slower."""
-    # Views of an array refer to the array that owns the memory. With a bytearray as the owner, they refer to this one.
-    memory = bytearray(shape[0] * shape[1] * dtype.itemsize + LINE_BYTES)
-    address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
-    return np.ndarray(shape, dtype, memory, -address % LINE_BYTES)
+        return pool[-1]
 
 
 class RowTable:

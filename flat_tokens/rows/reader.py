@@ -10,8 +10,9 @@ that possible (Elements.last_of_chunk). Last tokens of zarr chunks are remembere
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +39,14 @@ class TokenRanges(NamedTuple):
     stops: Int64
 
 
-class RowSource(Protocol):
+class RowSource(ABC):
     """Numbered rows of equal length.
 
     kind: identifies the rules, for states.
     row_count: rows. If is_padded, numbers from row_count on are rows of padding.
     length: tokens per row.
-    is_padded: whether rows may have fewer tokens.
     padding_id: token ID of padding.
+    is_padded: whether rows may have fewer tokens.
     reads_starts: whether token_ranges reads seq_starts.
     is_pack: whether each range begins a segment. Otherwise it may continue the token before it.
     is_whole: whether each range begins at a sequence start; for packs.
@@ -54,24 +55,19 @@ class RowSource(Protocol):
     kind: str
     row_count: int
     length: int
-    is_padded: bool
-    padding_id: int
-    reads_starts: bool
-    is_pack: bool
-    is_whole: bool
+    padding_id = 0
+    is_padded = reads_starts = is_pack = is_whole = False
 
+    @abstractmethod
     def token_ranges(self, rows: Int64) -> TokenRanges:
         """The tokens of some rows, none for a row of padding."""
-        ...
 
 
-class PackedRows:
+class PackedRows(RowSource):
     """Rows cut from the token stream: row r has the tokens [r * length, (r + 1) * length).
 
     with_tail: whether the tokens that fill no row are another row, padded with padding_id.
     """
-
-    reads_starts = is_pack = is_whole = False
 
     def __init__(
         self, array: FlatTokensArray, length: int, with_tail: bool = False, padding_id: int = 0
@@ -87,12 +83,11 @@ class PackedRows:
             self.row_count += 1
 
     def token_ranges(self, rows: Int64) -> TokenRanges:
-        """See RowSource.token_ranges."""
+        """See RowSource."""
         places = np.flatnonzero(rows < self.row_count)
         starts = rows[places] * self.length
-        return TokenRanges(
-            places, np.zeros(len(places), np.int64), starts, np.minimum(starts + self.length, self._stop)
-        )
+        stops = np.minimum(starts + self.length, self._stop)
+        return TokenRanges(places, np.zeros_like(starts), starts, stops)
 
 
 class Request(NamedTuple):
@@ -198,11 +193,9 @@ class RowReader:
         scratch = None if tokens.is_mapped else np.empty(chunk, dtype=tokens.dtype)
         for index, (first, last), (low, high) in zip(indexes.tolist(), *spans, strict=True):
             base, here = index * chunk, parts[low:high]
-            end = max(
-                [stop for _, stop, _, _ in here] + whole.stops[last - 1 : last].tolist() * (first < last)
-            )
-            values = tokens.load_chunk(index, scratch, end - base, is_checked=False)
-            tokens.check(values[: end - base], base)
+            end = max([*(stop for _, stop, _, _ in here), *whole.stops[first:last][-1:].tolist()]) - base
+            values = tokens.load_chunk(index, scratch, end, is_checked=False)
+            tokens.check(values[:end], base)
             if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
                 self._last_tokens[index] = int(values[-1])
             if first < last:
@@ -218,9 +211,7 @@ class RowReader:
         found = self._last_tokens.get(index)
         if found is None:
             found = self._tokens.last_of_chunk(index)
-        if (
-            found is None or found > self._tokens.largest
-        ):  # not checked yet: if it is wrong, load_chunk raises
+        if found is None or found > self._tokens.largest:  # if it is too large, load_chunk raises
             found = int(self._tokens.load_chunk(index, scratch)[-1])
         return found
 

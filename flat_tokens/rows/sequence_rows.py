@@ -15,7 +15,7 @@ import numpy as np
 from flat_tokens.errors import CONVERT_AGAIN, DatasetError, damaged
 from flat_tokens.format import Int64, not_rising
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.reader import TokenRanges
+from flat_tokens.rows.reader import RowSource, TokenRanges
 
 LONG_SEQUENCES = ("split", "truncate")
 GROUP = 1024  # sequences that are counted together
@@ -51,11 +51,10 @@ class Losses:
         )
 
 
-class SequenceRows:
+class SequenceRows(RowSource):
     """One sequence per row, or a part of one; see RowSource."""
 
     is_padded = reads_starts = True
-    is_pack = is_whole = False
 
     def __init__(self, array: FlatTokensArray, length: int, long_sequences: str, padding_id: int) -> None:
         self.kind = f"{long_sequences}, padded with {padding_id}"
@@ -71,7 +70,7 @@ class SequenceRows:
             self.row_count = array.seq_count
 
     def token_ranges(self, rows: Int64) -> TokenRanges:
-        """See RowSource.token_ranges."""
+        """See RowSource."""
         order = np.argsort(rows, kind="stable")[: np.count_nonzero(rows < self.row_count)]
         rising = rows[order]
         groups = rising // GROUP
