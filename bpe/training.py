@@ -10,11 +10,9 @@ A smaller vocabulary is a prefix of a larger one, so one training run yields man
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +21,9 @@ from bpe import _core
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, NotEnoughMemory, shown
 from bpe.initial_vocabulary import InitialVocabulary, alphabet_vocabulary, continued_vocabulary
-from bpe.like import Like
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import check_weighted
-from bpe.pretoken_counts.counting import PretokenCounts
+from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes, ways_out
 from bpe.pretoken_counts.memory import enough_limit as memory_limit_for
@@ -38,14 +35,11 @@ from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions, check_size, resolve
 from tokenmill.inputs.sizes import counted
-from tokenmill.stores import NO_OPTIONS
 from tokenmill.stores.system import cached_property
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.count_set import MinCount
     from bpe.pretoken_counts.sources import Input
     from bpe.training_options import TieBreak
-    from tokenmill.inputs.utf8 import Invalid
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,28 +90,9 @@ def train(
     special_tokens: Sequence[str] | None = None,
     pattern: str | Pretokenizer | None = None,
     tie_break: TieBreak = "lexicographic",
-    min_frequency: int = 1,
-    threads: int | None = None,
-    invalid: Invalid = "error",
-    progress: Progress | None = None,
     *,
-    max_token_bytes: int | None = MAX_TOKEN_BYTES,
-    counts: Iterable[str | os.PathLike[str]] = (),
-    max_memory_bytes: int | None = None,
-    min_pretoken_count: MinCount = 1,
-    sample_bytes: int | None = None,
-    seed: int = 0,
-    temp_dir: str | Path | None = None,
-    like: Like | None = None,
-    continue_from: str | os.PathLike[str] | Tokenizer | None = None,
-    max_token_length: int | None = None,
-    initial_alphabet: Iterable[str] | None = None,
-    limit_alphabet: int | None = None,
-    input_format: str = "auto",
-    text_field: str = "text",
-    on_error: str = "fail",
-    separator: str | None = None,
-    storage_options: Mapping[str, str] = NO_OPTIONS,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Tokenizer:
     """Train a tokenizer of `vocab_size` entries, or of fewer if no pair is left to merge.
 
@@ -133,32 +108,8 @@ def train(
 
     train([b"aab ab"], 257).merges -> [(b"a", b"b")]
     """
-    options = TrainingOptions(
-        special_tokens,
-        pattern,
-        tie_break,
-        min_frequency,
-        threads,
-        invalid,
-        max_token_bytes,
-        counts,
-        max_memory_bytes,
-        min_pretoken_count,
-        sample_bytes,
-        seed,
-        temp_dir,
-        like,
-        continue_from,
-        max_token_length,
-        initial_alphabet,
-        limit_alphabet,
-        input_format,
-        text_field,
-        on_error,
-        separator,
-        storage_options,
-    )
-    return train_sizes(inputs, [vocab_size], options, progress)[vocab_size]
+    training = TrainingOptions(special_tokens, pattern, tie_break, **options)
+    return train_sizes(inputs, [vocab_size], training, progress)[vocab_size]
 
 
 def train_sizes(
@@ -173,19 +124,11 @@ def train_sizes(
     """
     inputs = list_of(inputs)
     vocab_sizes = list(vocab_sizes)
-    options, cut = resolve(options or TrainingOptions(), vocab_sizes)
+    options, counting, counts = resolve(options or TrainingOptions(), vocab_sizes)
     budget = MemoryBudget.of(options.max_memory_bytes)
     with Workspace(options.temp_dir) as workspace:
-        gathered = gather_counts(
-            inputs,
-            cut.counted,
-            cut.counting_options(options, options.storage_options),
-            progress,
-            budget,
-            workspace,
-            options.sample_bytes,
-            options.seed,
-        )
+        sample = options.sample_bytes, options.seed
+        gathered = gather_counts(inputs, counts, counting, progress, budget, workspace, *sample)
         loaded = gathered.load(budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes))
         del gathered
         training = learn_merges(loaded, max(vocab_sizes), options, progress, budget)
@@ -207,7 +150,7 @@ def train_on(
 
     Cost: see bpe/native/train/trainer.hpp. About 0.3 s for 300,000 distinct pretokens and 32,000 entries.
     """
-    options, _ = resolve(options or TrainingOptions(), [vocab_size], counts)
+    options, _, _ = resolve(options or TrainingOptions(), [vocab_size], counts)
     return learn_merges(counts, vocab_size, options, progress, budget)
 
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,17 +17,18 @@ from bpe.errors import BadArgument, UncoveredText, check_choice, check_range, ch
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.initial_vocabulary import continued_vocabulary, initial_letters
 from bpe.like import Like, TextRule, rule_like
+from bpe.normalizers import make_normalizer
+from bpe.pretoken_counts.counting_options import CountingOptions, ReadingOptions
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts, other_cut
-from bpe.pretoken_counts.gathering import Cut, cut_of_files
+from bpe.pretoken_counts.gathering import counting_options
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.count_set import MinCount
-    from tokenmill.inputs.utf8 import Invalid
+    from bpe.pretoken_counts.count_set import CountSet, MinCount
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")
@@ -35,8 +36,8 @@ LIKE_OR_PATTERN: Final = "like: cannot be combined with pattern. Pass one of the
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingOptions:
-    """Training options, except inputs and vocabulary size.
+class TrainingOptions(ReadingOptions):
+    """Training options, except inputs and vocabulary size; with the fields of `ReadingOptions`.
 
     special_tokens: texts that become single tokens and take no part in merging (default: as in the counts files, or
         none). With continue_from, they are added to the tokenizer's own.
@@ -44,8 +45,6 @@ class TrainingOptions:
         counts files, or "gpt2"). Excludes like and continue_from.
     tie_break: order of pairs with equal counts: "lexicographic" (default) or "huggingface"; see `bpe.training`.
     min_frequency: lowest count of a pair that is merged, at least 0 (default: 1).
-    threads: threads for counting and merging, at least 1 (default: one per core).
-    invalid: handling of bytes that are not UTF-8: "error" (default) or "replace".
     max_token_bytes: length limit of new entries in bytes, 0 or at least 2 (default: 4,096; None or 0 for no limit).
     counts: counts files, added to the counts of the inputs.
     max_memory_bytes: memory limit of the process in bytes (default: its current use plus four fifths of the free
@@ -66,20 +65,12 @@ class TrainingOptions:
         for none).
     limit_alphabet: as in BpeTrainer: limit on the characters or bytes that take part in merging, the most frequent
         first (default: None). Other bytes have entries beyond vocab_size, so that no text is lost.
-    input_format: auto (by file extension; default), or a format as for `convert`.
-    text_field: field of the text in records (default: "text").
-    on_error: handling of bad records: "fail" (default) or "skip".
-    separator: text between documents of text files (default: None; text is then cut at special tokens only, or at
-        "<|endoftext|>" where on_error skips documents).
-    storage_options: options of the stores of URLs among inputs and counts.
     """
 
     special_tokens: Sequence[str] | None = None
     pattern: str | Pretokenizer | None = None
     tie_break: TieBreak = "lexicographic"
     min_frequency: int = 1
-    threads: int | None = None
-    invalid: Invalid = "error"
     max_token_bytes: int | None = MAX_TOKEN_BYTES
     counts: Iterable[str | os.PathLike[str]] = ()
     max_memory_bytes: int | None = None
@@ -92,11 +83,6 @@ class TrainingOptions:
     max_token_length: int | None = None
     initial_alphabet: Iterable[str] | None = None
     limit_alphabet: int | None = None
-    input_format: str = "auto"
-    text_field: str = "text"
-    on_error: str = "fail"
-    separator: str | None = None
-    storage_options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("special_tokens", "counts", "initial_alphabet"):
@@ -160,11 +146,12 @@ class TrainingOptions:
 
 def resolve(
     options: TrainingOptions, vocab_sizes: Sequence[int], counts: PretokenCounts | None = None
-) -> tuple[TrainingOptions, Cut]:
-    """Return resolved options, and how text is cut. Raise the errors of `train` that are known before counting.
+) -> tuple[TrainingOptions, CountingOptions, CountSet | None]:
+    """Return resolved options, options to count with, and the counts files; None if there are none.
 
     Resolved options name no files and have no defaults left: continue_from is a tokenizer, like is a rule unless there
-    is one, and special_tokens are those that continue_from lacks.
+    is one, and special_tokens are those that continue_from lacks. Raise the errors of `train` that are known before
+    counting.
 
     counts: counted text to train on, instead of inputs and counts files.
     """
@@ -179,13 +166,14 @@ def resolve(
         special_tokens = [*old.special_tokens, *more]
     elif options.like is not None:
         rule = rule_like(options.like)
+    counted = None
     if counts is None:
-        cut = cut_of_files(options.counts, special_tokens, options.pattern, rule, options.storage_options)
+        cut, counted = counting_options(options.counts, special_tokens, options.pattern, rule, options)
     else:
         pattern = options.pattern or counts.facts.pretokenizer or "gpt2"
-        cut = Cut(special_tokens or (), pattern, None, counts.facts.normalizer)
+        cut = CountingOptions(special_tokens or (), pattern, counts.facts.normalizer)
     if rule is None:
-        rule = TextRule(Pretokenizer.from_pattern(cut.pattern), cut.normalizer)
+        rule = TextRule(Pretokenizer.from_pattern(cut.pattern), make_normalizer(cut.normalizer))
         if options.pattern is None:
             _check_spaces_stay(rule)
     if counts is not None:
@@ -197,7 +185,7 @@ def resolve(
     smallest = _smallest_size(options)
     for vocab_size in vocab_sizes:
         check_size(vocab_size, smallest)
-    return options, cut
+    return options, cut, counted
 
 
 def _smallest_size(options: TrainingOptions) -> int:

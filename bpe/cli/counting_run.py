@@ -14,12 +14,13 @@ from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bpe.cli.text_input import input_sources, plain_text_note
 from bpe.errors import BadArgument, BpeError, EnvironmentFailure, NotEnoughMemory, Stopped
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.gathering import Cut, gather_counts
+from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sources import Source, Stream
 from bpe.pretoken_counts.workspace import Workspace
@@ -44,10 +45,19 @@ def counted_inputs(options: Namespace) -> list[Source]:
     ]
 
 
+def reading_options(options: Namespace) -> dict[str, Any]:
+    """Return the arguments of `ReadingOptions` that the options of a command give."""
+    names = ("threads", "invalid", "input_format", "text_field", "on_error", "separator")
+    return {name: getattr(options, name) for name in names} | {
+        "storage_options": dict(options.storage_option)
+    }
+
+
 class CountingRun(ExitStack):
     """Counts the inputs of a command, and saves the counts if a later step fails; a context manager.
 
-    cut: how text is split, and the counts files.
+    counting: how the inputs are counted.
+    counts: counts files to add.
     keep: file for the counts if a later step fails; None to discard them.
     engine: where the inputs are counted, None for threads of this process.
     step: the current step of the command, for errors. Set it before each step after counting.
@@ -57,12 +67,13 @@ class CountingRun(ExitStack):
         self,
         options: Namespace,
         sources: Sequence[Source],
-        cut: Cut,
+        counting: CountingOptions,
+        counts: CountSet | None,
         keep: Path | None = None,
         engine: EngineOptions | None = None,
     ) -> None:
         super().__init__()
-        self._options, self._sources, self._cut = options, sources, cut
+        self._options, self._sources, self._counting, self._counts = options, sources, counting, counts
         self._keep, self._engine = keep, engine
         self.budget = MemoryBudget.of(options.max_memory)
         folder = None if is_url(options.output) else Path(options.output).parent
@@ -89,8 +100,8 @@ class CountingRun(ExitStack):
     def gather(self) -> CountSet:
         """Return the counts of all inputs and counts files."""
         options = self._options
-        if self._sources and self._cut.counted is not None:
-            self._cut.counted.check()  # report damaged files before counting
+        if self._sources and self._counts is not None:
+            self._counts.check()  # report damaged files before counting
         if note := plain_text_note(self._sources):
             self.progress.note(note)
         elsewhere = None
@@ -101,8 +112,8 @@ class CountingRun(ExitStack):
             elsewhere = Elsewhere.of(self._engine, options.scratch, options.output, *limits, self._notice)
         self._counted = gather_counts(
             self._sources,
-            self._cut.counted,
-            self._cut.counting_options(options, dict(options.storage_option)),
+            self._counts,
+            self._counting,
             self.progress,
             self.budget,
             self.workspace,

@@ -105,4 +105,4 @@ def record_texts(source: Source, rules: IntakeRules, tell: Callable[[Tally], Non
             view = memoryview(found.text)
             for start, stop in pairwise(found.offsets.tolist()):
                 yield str(view[start:stop], "utf-8")
-        tell(records.tally())
+        tell(records.tally)

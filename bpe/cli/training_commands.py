@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bpe.cli.counting_run import CountingRun, counted_inputs
+from bpe.cli.counting_run import CountingRun, counted_inputs, reading_options
 from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable
 from bpe.formats.by_path import files_of
@@ -20,7 +20,8 @@ from bpe.like import rule_like
 from bpe.output_conflicts import check_outputs_apart
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
-from bpe.pretoken_counts.gathering import cut_of_files
+from bpe.pretoken_counts.counting_options import ReadingOptions
+from bpe.pretoken_counts.gathering import counting_options
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import available_threads
 from bpe.training import Training, learn_merges
@@ -52,13 +53,12 @@ def train(options: Namespace) -> int:
     inputs = [*named_files(sources), *options.counts, *named_files(held_out)]
     check_outputs_apart(named, [*inputs, *_tokenizer_files(options.like, options.continue_from)])
     largest = max(options.vocab_size)
-    training_options, cut = resolve(
+    training_options, counting, counts = resolve(
         TrainingOptions(
             options.special_token,
             options.pattern,
             options.tie_break,
             options.min_frequency,
-            options.threads,
             max_token_bytes=options.max_token_bytes,
             counts=options.counts,
             like=options.like,
@@ -66,7 +66,7 @@ def train(options: Namespace) -> int:
             max_token_length=options.max_token_length,
             initial_alphabet=options.initial_alphabet,
             limit_alphabet=options.limit_alphabet,
-            storage_options=dict(options.storage_option),
+            **reading_options(options),
         ),
         options.vocab_size,
     )
@@ -76,9 +76,9 @@ def train(options: Namespace) -> int:
 
         check_measurable(training_options.rule.text_rules)
     # Report a pattern that tokenizer.json cannot express before training.
-    pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
+    pretokenizer_to_json(Pretokenizer.from_pattern(counting.pattern))
     keep = Path(options.output.replace(SIZE_FIELD, "all")).with_suffix(".counts")
-    with CountingRun(options, sources, cut, keep) as run:
+    with CountingRun(options, sources, counting, counts, keep) as run:
         gathered = run.gather()
         if options.keep_counts is not None:
             run.save(gathered, options.keep_counts)
@@ -108,8 +108,9 @@ def count(options: Namespace) -> int:
     if options.like is not None and options.pattern is not None:
         raise BadArgument(LIKE_OR_PATTERN)
     rule = rule_like(options.like) if options.like is not None else None
-    cut = cut_of_files(options.counts, options.special_token, options.pattern, rule, storage_options)
-    with CountingRun(options, sources, cut, engine=engine) as run:
+    reading = ReadingOptions(**reading_options(options))
+    counting = counting_options(options.counts, options.special_token, options.pattern, rule, reading)
+    with CountingRun(options, sources, *counting, engine=engine) as run:
         counts = run.gather()
         run.save(counts, options.output)
     if not options.quiet:

@@ -97,11 +97,8 @@ class CountSet:
         storage_options: StorageOptions = NO_OPTIONS,
     ) -> None:
         """Write the sum as one counts file or, at a URL, one object. It appears complete or not at all."""
-        if len(self.parts) == 1:
-            write_counts_file(path, self.parts[0].blocks, self.facts, storage_options=storage_options)
-            return
         folder = None if workspace is None else workspace.folder
-        blocks = self.blocks(workspace, budget)
+        blocks = self.parts[0].blocks() if len(self.parts) == 1 else self.blocks(workspace, budget)
         write_counts_file(path, blocks, self.facts, storage_options=storage_options, spool_folder=folder)
 
     def load(

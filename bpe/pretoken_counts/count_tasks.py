@@ -2,7 +2,7 @@
 
 A run is a counts file without facts in the scratch: a folder that all workers can access, or a store. Tasks are pure
 (tokenmill/engines/engine.py): each attempt writes one file with a unique name, complete or not at all, and only the
-files of attempts that returned to the driver are read. A late attempt leaves no file. In a removed folder, it cannot
+files of attempts that returned to the driver are read. A late attempt leaves no file: In a removed folder, it cannot
 create one. In a store, the driver deletes the object "alive" before it lists and deletes the others. An attempt looks
 for this object after writing its file, and deletes the file if the object no longer exists.
 
@@ -37,19 +37,11 @@ from tokenmill.inputs.source_list import Piece
 from tokenmill.inputs.source_list import Source as File
 from tokenmill.inputs.sources import require_unchanged
 from tokenmill.inputs.utf8 import cut_character_bytes
-from tokenmill.stores import (
-    RandomFile,
-    StorageOptions,
-    StoreNotFound,
-    is_url,
-    open_store,
-    read_at,
-)
+from tokenmill.stores import RandomFile, StorageOptions, StoreNotFound, is_url, open_store, read_at
 
 # Memory per task for counts and for text that cannot be cut. Counts beyond it are spilled to the worker's disk.
 TASK_BYTES = 1 << 30
 _ALIVE: Final = "alive"
-_JOB: Final = "job"
 _WINDOW_BYTES: Final = 64 << 10
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 
@@ -68,19 +60,14 @@ class Scratch(NamedTuple):
         """Write sorted counts as a run and return its name."""
         name = f"{os.urandom(12).hex()}.run"
         path, options = f"{self.place}/{name}", dict(self.options)
-        if not is_url(self.place):
-            try:
-                write_counts_file(path, blocks, CountsFacts(), temporary=True)
-            except BaseException:
-                Path(path).unlink(missing_ok=True)
-                raise
-            return name
-        write_counts_file(path, blocks, CountsFacts(), storage_options=options)
         store = open_store(self.place, options)
         try:
-            store.head(_ALIVE)
-        except StoreNotFound:
-            store.delete([name])
+            write_counts_file(path, blocks, CountsFacts(), temporary=True, storage_options=options)
+            if is_url(self.place):
+                store.head(_ALIVE)
+        except BaseException as error:
+            if isinstance(error, StoreNotFound) or not is_url(self.place):
+                store.delete([name])
             raise
         return name
 
@@ -94,29 +81,27 @@ class Scratch(NamedTuple):
 
     def put_job(self, data: bytes) -> str:
         """Store the job for all workers. Return its path or URL."""
-        open_store(self.place, dict(self.options)).put(_JOB, data)
-        return f"{self.place}/{_JOB}"
+        open_store(self.place, dict(self.options)).put("job", data)
+        return f"{self.place}/job"
 
 
 @contextmanager
 def scratch_in(folder: str | None, options: StorageOptions, workspace: Workspace) -> Iterator[Scratch]:
     """Open a scratch in a folder or at a URL, and remove it at the end. folder: None for the workspace."""
-    if folder is None:
-        yield Scratch(str(workspace.folder.absolute()))
-    elif not is_url(folder):
-        with Workspace(folder) as own:
-            yield Scratch(str(own.folder.absolute()))
-    else:
-        place = f"{folder.rstrip('/')}/{PREFIX.lstrip('.')}{os.urandom(8).hex()}"
-        store = open_store(place, options)
-        store.put(_ALIVE, b"")
-        try:
-            yield Scratch(place, tuple(sorted(options.items())))
-        except BaseException:
-            with suppress(Exception):  # the original error is raised
-                _remove(place, options)
-            raise
-        _remove(place, options)
+    if folder is None or not is_url(folder):
+        own = workspace if folder is None else workspace.enter_context(Workspace(folder))
+        yield Scratch(str(own.folder.absolute()))
+        return
+    place = f"{folder.rstrip('/')}/{PREFIX.lstrip('.')}{os.urandom(8).hex()}"
+    store = open_store(place, options)
+    store.put(_ALIVE, b"")
+    try:
+        yield Scratch(place, tuple(sorted(options.items())))
+    except BaseException:
+        with suppress(Exception):  # the original error is raised
+            _remove(place, options)
+        raise
+    _remove(place, options)
 
 
 def _remove(place: str, options: StorageOptions) -> None:
@@ -143,12 +128,17 @@ class CountingJob(NamedTuple):
 
 
 class ChunkCounts(NamedTuple):
-    """The counts of a text chunk. run: None if the chunk has no pretokens."""
+    """The counts of text chunks. run: None if a chunk has no pretokens."""
 
-    run: str | None
-    text_bytes: int
-    documents: int
-    tally: Tally
+    run: str | None = None
+    text_bytes: int = 0
+    documents: int = 0
+    tally: Tally = Tally()
+
+    def plus(self, other: ChunkCounts) -> ChunkCounts:
+        """Return the sums, without a run."""
+        tally = self.tally.plus(other.tally)
+        return ChunkCounts(None, self.text_bytes + other.text_bytes, self.documents + other.documents, tally)
 
 
 class _Steps:
@@ -185,8 +175,7 @@ def count_chunk(chunk: TextChunk, key: JobKey) -> ChunkCounts:
                 require_unchanged(source, os.stat(source.path))  # noqa: PTH116 - called for up to a million files
         counted = counting.finish("")
         run = job.scratch.keep(_steps(counted.blocks(workspace))) if counted.most_distinct else None
-        facts = counted.facts
-        return ChunkCounts(run, facts.text_bytes, facts.documents, counting.tally)
+        return ChunkCounts(run, counted.facts.text_bytes, counted.facts.documents, counting.tally)
 
 
 def merge_runs(names: Iterable[str], key: JobKey) -> str:
@@ -206,7 +195,7 @@ def _part(source: File, piece: Piece, counting: Counting, job: CountingJob) -> F
     size = source.size_bytes
     is_text = source.kind.format == "text" and not job.options.text_separator
     if not source.kind.is_divisible or (is_text and not counting.may_cut):
-        return FileRange(source, 0, size) if piece.start == 0 else None
+        return FileRange.whole(source) if piece.start == 0 else None
     if not is_text or (piece.start, piece.stop) == (0, size):
         return FileRange(source, piece.start, piece.stop)
     with source.open() as file:

@@ -12,22 +12,23 @@ pattern or the normalizer, text is split in Python.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, NotEnoughMemory, UncoveredText, with_sentence
-from bpe.normalizers import INPUT, Normalizer, make_normalizer
+from bpe.normalizers import INPUT, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
-from bpe.pretoken_counts.reading import Block, HeldLimit, Reader, Records, Tally, text_blocks
-from bpe.pretoken_counts.sources import FileRange, list_of, listed, spooled
+from bpe.pretoken_counts.reading import HeldLimit, Reader, Records, Tally, text_blocks
+from bpe.pretoken_counts.sources import FileRange, found_sources
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -36,21 +37,12 @@ from bpe.threads import available_threads
 from tokenmill.inputs import utf8
 from tokenmill.inputs._core import rows_with_special_tokens
 from tokenmill.inputs.batch import Batch
-from tokenmill.stores import NO_OPTIONS
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.sources import Input, Source
     from tokenmill.inputs.pieced_text import PiecedText
-
-__all__ = [
-    "CountingOptions",
-    "PretokenCounts",
-    "Progress",
-    "count_pretokens",
-    "count_sources",
-]
 
 # A block takes a few milliseconds, which bounds the delay of Ctrl-C. It stays in the cache until it is counted.
 THREAD_BLOCK_BYTES: Final = 2 << 20
@@ -66,15 +58,9 @@ def count_pretokens(
     special_tokens: Sequence[str] = (),
     pattern: str | Pretokenizer = "gpt2",
     threads: int | None = None,
-    invalid: utf8.Invalid = "error",
+    *,
     progress: Progress | None = None,
-    block_bytes: int | None = None,
-    normalizer: Normalizer | Literal["NFC"] | None = None,
-    input_format: str = "auto",
-    text_field: str = "text",
-    on_error: str = "fail",
-    separator: str | None = None,
-    storage_options: Mapping[str, str] = NO_OPTIONS,
+    **options: Any,
 ) -> PretokenCounts:
     """Count the pretokens of all sources exactly, in memory.
 
@@ -90,36 +76,13 @@ def count_pretokens(
     Raise MissingInput for files that do not exist, InvalidText with the file and byte, and EnvironmentFailure if a file
     cannot be read.
     """
-    options = CountingOptions(
-        special_tokens,
-        pattern,
-        threads,
-        invalid,
-        block_bytes,
-        normalizer=normalizer,
-        input_format=input_format,
-        text_field=text_field,
-        on_error=on_error,
-        separator=separator,
-        storage_options=storage_options,
-    )
-    options.check()
+    counting = CountingOptions(special_tokens, pattern, threads=threads, **options)
+    counting.check()
     with Workspace() as workspace:
-        counted = count_sources(found_sources(sources, options, progress, workspace), options, progress)
-    (part,) = counted.parts
+        found = found_sources(sources, counting, progress, workspace)
+        (part,) = count_sources(found, counting, progress).parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
     return part
-
-
-def found_sources(
-    inputs: Iterable[Input], options: CountingOptions, progress: Progress | None, workspace: Workspace
-) -> list[Source]:
-    """Return the files, objects and streams of the inputs. Streams of documents are copied to the workspace."""
-    note = None if progress is None else progress.note
-    found = listed(list_of(inputs), options.input_format, storage_options=options.storage_options, note=note)
-    return [
-        spooled(source, options.input_format, bool(options.text_separator), workspace) for source in found
-    ]
 
 
 def count_sources(
@@ -172,21 +135,24 @@ class Counting:
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
         self._normalizer = make_normalizer(options.normalizer)
         self._preparation = self._pretokenizer.preparation(self._normalizer)
-        self._core_normalizer = None if self._preparation is None else self._preparation.core
         self._automaton = self._pretokenizer.automaton
-        if self._preparation is not None and self._core_normalizer is None:
+        if self._preparation is not None and self._preparation.core is None:
             self._automaton = None  # text that Python normalizes is split in Python
         self._counter = self._new_counter()
         self._runs: list[CountsFile] = []
-        self._threads = options.threads or available_threads()
-        self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
-        if self._automaton is None:
-            self._block_bytes = min(self._block_bytes, PYTHON_BLOCK_BYTES)
+        self._documents = self._done_bytes = self._text_bytes = 0
+        self._sources: list[CountedSource] = []
+        if progress is not None and (note := self._pretokenizer.slow_note):
+            progress.note(with_sentence(note, "Run count --executor process to use all cores."))
+        in_python = self._automaton is None
+        self._threads = threads = options.threads or available_threads()
+        most = PYTHON_BLOCK_BYTES if in_python else MAX_BLOCK_BYTES
+        self._block_bytes = min(options.block_bytes or threads * THREAD_BLOCK_BYTES, most)
         self._spill_bytes: int | None = None  # None: all counts stay in memory
         self._held_limit: HeldLimit | None = None
         if budget is not None:
             free = budget.free_bytes
-            self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
+            self._threads = max(1, min(threads, free // (4 * THREAD_BYTES)))
             # A block of short pretokens grows the counts by up to 15 times its size, and draining them takes as much
             # again: (1/SPILL_SHARE + 15/128) * 2 = 0.48 of the free memory, and the buffers. The threads' tables are
             # freed before.
@@ -194,25 +160,17 @@ class Counting:
             self._spill_bytes = free // SPILL_SHARE
             # Held text is in both buffers, and together with its pretokens twice in the counter. For the regex package,
             # text consists of characters of 4 bytes.
-            in_python = self._automaton is None
             factor, per_thread = (16, 0) if in_python else (4, THREAD_BYTES)
             held_bytes = (free - self._threads * per_thread - (2 << 20)) // factor
-            threads = options.threads or available_threads()
             self._held_limit = HeldLimit(held_bytes, factor, threads * per_thread + (4 << 20))
-        if progress is not None and (note := self._pretokenizer.slow_note):
-            progress.note(with_sentence(note, "Run count --executor process to use all cores."))
-        self._documents = self._done_bytes = self._text_bytes = 0
-        self._sources: list[CountedSource] = []
 
     @property
     def may_cut(self) -> bool:
-        """Return whether cuts can be found without the preceding text. Special tokens that may overlap prevent this."""
+        """Whether cuts can be found without the preceding text. Special tokens that may overlap prevent this."""
         firsts = {token[0] for token in self.specials}
         if any(byte in firsts for token in self.specials for byte in token[1:]):
             return False
-        if self._options.invalid == "replace" and any(
-            "\ufffd" in token for token in self._options.special_tokens
-        ):
+        if self._options.invalid == "replace" and any("\ufffd".encode() in token for token in self.specials):
             return False
         return bool(self.specials) or self._automaton is not None
 
@@ -225,23 +183,24 @@ class Counting:
         options = self._options
         if source.kind.format != "text" or options.text_separator:
             assert isinstance(source, FileRange)  # streams of documents were spooled
+            specials = self.specials if source.kind.format == "text" else []
             with Records(source, options.rules, options.text_separator) as records:
-                special_tokens = options.special_tokens if source.kind.format == "text" else ()
                 for found in records.documents():
                     if isinstance(found, Batch):
-                        self._count_batch(found, source.name, special_tokens)
+                        self._count_batch(found, source.name, specials)
                     else:
-                        records.read_bytes += self._count_long(found, source.name, special_tokens)
+                        records.read_bytes += self._count_long(found, source.name, specials)
                     self._counted(records)
-                self._finish_source(records)
+            self._finish_source(records)
             return
         with source.opened() as stream:
             reader = Reader(source, stream, options.invalid == "replace")
             in_document = reader.starts_in_document(self.specials)
             for block in text_blocks(reader, self.last_cut, self._block_bytes, self._held_limit):
-                in_document = self._count_block(block, source.name, in_document)
+                self._make_room(block.text.nbytes)
+                in_document = self._add(block.text, self.specials, in_document, source.name, block.start)
                 self._counted(reader)
-            self._finish_source(reader)
+        self._finish_source(reader)
 
     def finish(self, sample: str) -> CountSet:
         """Return the counts, and report the tally."""
@@ -264,7 +223,7 @@ class Counting:
 
     def _new_counter(self) -> _core.PretokenCounter:
         counter = _core.PretokenCounter(self._automaton)
-        counter.set_normalizer(self._core_normalizer)
+        counter.set_normalizer(None if self._preparation is None else self._preparation.core)
         return counter
 
     def _counted(self, read: Reader | Records) -> None:
@@ -275,127 +234,109 @@ class Counting:
 
     def _finish_source(self, read: Reader | Records) -> None:
         """Add the facts of a source that was read to its end."""
-        facts = read.facts()
+        facts = read.source.facts(read.read_bytes)
+        self._sources.append(facts)
         self._text_bytes += read.read_bytes
         self._done_bytes += facts.counted_bytes
+        self.tally = self.tally.plus(read.tally)
         if self._progress is not None:
             self._progress.update(self._done_bytes)
-        self.tally = self.tally.plus(read.tally())
-        self._sources.append(facts)
 
     def _make_room(self, text_bytes: int) -> None:
         """Spill the counts if `text_bytes` more could outgrow their share of the memory."""
-        if self._spill_bytes is None:
-            return
-        counted = self._counter.counted_bytes()
-        if counted and counted + text_bytes > self._spill_bytes:
+        counted = 0 if self._spill_bytes is None else self._counter.counted_bytes()
+        if self._spill_bytes is not None and counted and counted + text_bytes > self._spill_bytes:
             self._spill()
 
     def _spill(self) -> None:
         assert self._workspace is not None
         run = self._workspace.new_file()
-        write_counts_file(run, partial(cut_in_blocks, self._counter.drain()), CountsFacts(), temporary=True)
+        write_counts_file(run, cut_in_blocks(self._counter.drain()), CountsFacts(), temporary=True)
         self._runs.append(CountsFile(run))
 
-    def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
-        """Count a block and return whether it ends inside a document. in_document: whether it continues a document.
+    def _add(
+        self, text: Buffer, specials: list[bytes], in_document: bool, where: str, start: int = 0
+    ) -> bool:
+        """Count a text and return whether it ends inside a document. in_document: whether it continues a document.
 
-        Raise InvalidText with the offset of the byte, or EnvironmentFailure if counts cannot be spilled.
+        Raise InvalidText with the offset of the byte, UncoveredText, or EnvironmentFailure if counts cannot be spilled.
         """
-        self._make_room(block.text.nbytes)
         if self._automaton is None:
-            utf8.check(block.text, where, block.start)
-            text = str(block.text, "utf-8")
-            in_document = self._count_in_python(text, where, block.start, in_document)
-        else:
-            try:
-                started, in_document = self._counter.count(
-                    block.text, self.specials, self._threads, in_document
-                )
-            except ValueError:
-                utf8.check(block.text, where, block.start)  # names the source and the byte
-                raise
-            self._documents += started
+            return self._add_in_python(text, specials, in_document, where, start)
+        try:
+            started, in_document = self._counter.count(text, specials, self._threads, in_document)
+        except ValueError:
+            utf8.check(text, where, start)  # names the source and the byte
+            raise
+        self._documents += started
         return in_document
 
-    def _count_in_python(
-        self,
-        text: str,
-        where: str,
-        base_bytes: int,
-        in_document: bool,
-        special_tokens: Sequence[str] | None = None,
+    def _add_in_python(
+        self, data: Buffer, specials: list[bytes], in_document: bool, where: str, start: int
     ) -> bool:
-        """Count a text as `_count_block` does. special_tokens: None for the tokens of the options."""
-        special_tokens = self._options.special_tokens if special_tokens is None else special_tokens
+        utf8.check(data, where, start)
+        prepare = self._preparation
         counts: Counter[bytes] = Counter()
-        done = 0
-        for part, is_special in cut_at_special_tokens(text, special_tokens):
+        for part, is_special in cut_at_special_tokens(
+            str(data, "utf-8"), [each.decode() for each in specials]
+        ):
+            section = part.encode()
             if is_special:
                 in_document = False
             elif part:
                 self._documents += not in_document
                 in_document = True
-                normalizer = self._preparation
-                normalized = part if normalizer is None else normalizer.apply(part.encode(), INPUT).decode()
                 try:
-                    counts.update(self._pretokenizer.iterate(normalized))
+                    prepared = part if prepare is None else prepare.apply(section, INPUT).decode()
+                    counts.update(self._pretokenizer.iterate(prepared))
                 except UncoveredText as error:
-                    if normalizer is not None:
-                        error = error.moved(normalizer.place_before(part.encode(), error.place) - error.place)
-                    raise error.moved(base_bytes + len(text[:done].encode()), where) from None
-            done += len(part)
+                    if prepare is not None:
+                        error = error.moved(prepare.place_before(section, error.place) - error.place)
+                    raise error.moved(start, where) from None
+            start += len(section)
         add_mapping(self._counter, counts)
         return in_document
 
-    def _count_batch(self, batch: Batch, where: str, special_tokens: Sequence[str] = ()) -> None:
-        """Count a batch of documents. special_tokens: tokens to split them at."""
+    def _count_batch(self, batch: Batch, where: str, specials: list[bytes]) -> None:
+        """Count a batch of documents. specials: tokens to split them at."""
         self._make_room(int(batch.offsets[-1]))
-        if self._automaton is None:
-            for start, stop in pairwise(batch.offsets.tolist()):
-                text = str(memoryview(batch.text)[start:stop], "utf-8")
-                self._count_in_python(text, where, 0, in_document=False, special_tokens=special_tokens)
-            return
-        specials = [token.encode() for token in special_tokens]
-        if specials and len(rows := rows_with_special_tokens(batch.text, batch.offsets, specials)):
-            for row in rows.tolist():
-                start, stop = batch.offsets[row : row + 2].tolist()
-                document = memoryview(batch.text)[start:stop]
-                self._documents += self._counter.count(document, specials, self._threads, False)[0]
-            batch = batch.without(rows)
-        self._documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
+        rows: NDArray[Any] = np.arange(len(batch))
+        if self._automaton is not None:
+            rows = rows_with_special_tokens(batch.text, batch.offsets, specials)
+        for row in rows.tolist():
+            start, stop = batch.offsets[row : row + 2].tolist()
+            self._add(memoryview(batch.text)[start:stop], specials, False, where)
+        if len(rows) < len(batch):
+            batch = batch.without(rows) if len(rows) else batch
+            self._documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
 
-    def _count_long(self, found: PiecedText, where: str, special_tokens: Sequence[str] = ()) -> int:
+    def _count_long(self, found: PiecedText, where: str, specials: list[bytes]) -> int:
         """Count a long document if it is valid. Return its number of bytes, 0 if it is invalid."""
-        own = self._new_counter()
-        specials = [token.encode() for token in special_tokens]
-        held = bytearray()
-        text_bytes = wanted = started = 0
+        counter, documents, held = self._counter, self._documents, bytearray()
+        self._counter = self._new_counter()
+        text_bytes = wanted = 0
         in_document = False
         for text in found.texts():
-            view = memoryview(text)
-            held += view
-            text_bytes += view.nbytes
+            held += text
+            text_bytes += memoryview(text).nbytes
             if self._automaton is None or len(held) < max(wanted, self._block_bytes):
                 continue
-            if self._held_limit is not None and max(len(held), own.counted_bytes()) > self._held_limit.bytes:
+            limit = self._held_limit
+            if limit is not None and max(len(held), self._counter.counted_bytes()) > limit.bytes:
                 raise NotEnoughMemory(
                     f"{where}: byte {found.start}: document is longer than the memory limit allows. Raise "
                     "--max-memory."
                 )
             wanted = 2 * len(held)
             if cut := self._counter.last_cut(held, specials):
-                begun, in_document = own.count(memoryview(held)[:cut], specials, self._threads, in_document)
-                started += begun
-                held = held[cut:]
-                wanted = 0
+                in_document = self._add(memoryview(held)[:cut], specials, in_document, where)
+                held, wanted = held[cut:], 0
+        if not found.fault:
+            self._add(held, specials, in_document, where)
+        own, self._counter = self._counter, counter
         if found.fault:
+            self._documents = documents
             return 0
-        if self._automaton is None:
-            self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=special_tokens)
-            return text_bytes
-        begun, _ = own.count(held, specials, self._threads, in_document)
-        self._documents += started + begun
         self._make_room(own.counted_bytes())
         pretoken_bytes, ends, counts = own.drain()
         self._counter.add(pretoken_bytes.data, ends, counts)

@@ -1,10 +1,10 @@
-"""Options of counting, checked before anything is read."""
+"""Options of reading and counting text, checked before anything is read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bpe.errors import BadArgument, check_choice, check_range, shown
 from bpe.normalizers import Normalizer, make_normalizer
@@ -16,30 +16,22 @@ from tokenmill.inputs.kinds import INPUT_FORMATS
 from tokenmill.inputs.rules import DEFAULT_SEPARATOR, IntakeRules, check_separator
 
 
-@dataclass(frozen=True, slots=True)
-class CountingOptions:
-    """Options of counting.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingOptions:
+    """How text is read, for counting and for training.
 
-    special_tokens: texts that the text is split at, which are not counted.
-    pattern: pre-tokenization pattern: a name, an expression, or a Pretokenizer.
-    threads: at least 1, None for one per core.
-    invalid: handling of bytes that are not UTF-8: "error" or "replace".
-    block_bytes: bytes of text to read and count at a time, None for 2 MiB per thread, at most 256 MiB.
-    normalizer: applied to the text between special tokens.
-    input_format: "auto" (by file extension), or a format as for `convert`.
-    text_field: field of the text in records.
-    on_error: handling of bad records: "fail" or "skip".
-    separator: text between documents of text files, which is not counted. None: text is split at special tokens only,
-        or at DEFAULT_SEPARATOR if bad documents are skipped.
+    threads: threads for counting and merging, at least 1 (default: one per core).
+    invalid: handling of bytes that are not UTF-8: "error" (default) or "replace".
+    input_format: "auto" (by file extension; default), or a format as for `convert`.
+    text_field: field of the text in records (default: "text").
+    on_error: handling of bad records: "fail" (default) or "skip".
+    separator: text between documents of text files, which is not counted (default: None; text is then cut at special
+        tokens only, or at "<|endoftext|>" where on_error skips documents).
     storage_options: options of the stores of URLs.
     """
 
-    special_tokens: Sequence[str] = ()
-    pattern: str | Pretokenizer = "gpt2"
     threads: int | None = None
     invalid: utf8.Invalid = "error"
-    block_bytes: int | None = None
-    normalizer: Normalizer | Literal["NFC"] | None = None
     input_format: str = "auto"
     text_field: str = "text"
     on_error: str = "fail"
@@ -47,16 +39,37 @@ class CountingOptions:
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def reading(self) -> dict[str, Any]:
+        """The fields of this class, as arguments for other options."""
+        return {name: getattr(self, name) for name in ReadingOptions.__dataclass_fields__}
+
+    @property
     def rules(self) -> IntakeRules:
-        """Return the rules for bad records."""
+        """The rules for bad records."""
         return IntakeRules(self.text_field, self.on_error, invalid=self.invalid)
 
     @property
     def text_separator(self) -> bytes:
-        """Return the separator at which text is split into documents, b"" if it is not split."""
+        """The separator at which text is split into documents, b"" if it is not split."""
         if self.separator is None and self.on_error == "fail":
             return b""
         return (DEFAULT_SEPARATOR if self.separator is None else self.separator).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions(ReadingOptions):
+    """Options of counting.
+
+    special_tokens: texts that the text is split at, which are not counted.
+    pattern: pre-tokenization pattern: a name, an expression, or a Pretokenizer.
+    normalizer: applied to the text between special tokens.
+    block_bytes: bytes of text to read and count at a time (default: 2 MiB per thread, at most 256 MiB).
+    """
+
+    special_tokens: Sequence[str] = ()
+    pattern: str | Pretokenizer = "gpt2"
+    normalizer: Normalizer | Literal["NFC"] | None = None
+    block_bytes: int | None = None
 
     def check(self) -> None:
         """Raise BadArgument for the first option that is out of range."""

@@ -74,7 +74,7 @@ class PretokenCounts:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a counts file (format: `bpe.pretoken_counts.counts_file`). It appears complete or not at all."""
-        write_counts_file(path, self.blocks, self.facts)
+        write_counts_file(path, self.blocks(), self.facts)
 
     def as_dict(self) -> dict[bytes, int]:
         """Return {pretoken: count}, ascending. Takes about 200 bytes per pretoken, so use it for small sets."""

@@ -15,6 +15,7 @@ Files are written and read in blocks, so memory does not depend on their size.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import operator
 import os
@@ -24,7 +25,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ from typing import IO, Any, BinaryIO, Final, NoReturn
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable, system_failure
 from bpe.output_file import open_output_file
@@ -45,8 +46,7 @@ FORMAT: Final = "tokenmill counts 2"
 # Small, so that merging many files takes little memory: about 50 MB for 64 files.
 BLOCK_PRETOKENS: Final = 1 << 14
 BLOCK_BYTES: Final = 1 << 18
-_FORMER_MAGIC: Final = b"tmcounts"
-_COPY_BYTES: Final = 8 << 20
+_COPY_BYTES: Final = 1 << 20
 # What zipfile and numpy raise for damaged files.
 _DAMAGE: Final = (
     zipfile.BadZipFile,
@@ -140,19 +140,18 @@ class CountsFile:
             for start in range(0, self.distinct, BLOCK_PRETOKENS):
                 size = min(BLOCK_PRETOKENS, self.distinct - start)
                 lengths, counts = (
-                    _read(member, dtype, size).astype(np.uint64) for member, _, dtype in columns
+                    np.frombuffer(_read(member, size * dtype.itemsize), dtype).astype(np.uint64)
+                    for member, _, dtype in columns
                 )
                 if not lengths.all() or not counts.all():
                     raise ValueError("length or count of 0")
-                if int(lengths.max()) > min(
-                    text_bytes, self._longest
-                ):  # before summing, so sums do not overflow
+                if int(lengths.max()) > min(text_bytes, self._longest):  # before sums that could overflow
                     raise ValueError("pretoken longer than the header says")
                 ends = np.cumsum(lengths, dtype=np.uint64)
                 total += exact_sum(counts)
                 for first, stop in _blocks_of(ends):
                     block_ends = ends[first:stop] - (ends[first - 1] if first else np.uint64(0))
-                    pretokens = _read_bytes(text, int(block_ends[-1]))
+                    pretokens = _read(text, int(block_ends[-1]))
                     last = _last_ascending(pretokens, block_ends.tolist(), last)
                     text_bytes -= len(pretokens)
                     yield np.frombuffer(pretokens, np.uint8), block_ends, counts[first:stop]
@@ -165,9 +164,6 @@ class CountsFile:
         try:
             with ExitStack() as stack:
                 file = self._copy or stack.enter_context(Path(self.path).open("rb"))
-                file.seek(0)
-                if file.read(len(_FORMER_MAGIC)) == _FORMER_MAGIC:
-                    raise BadCounts(f"{self.shown}: layout of an earlier tokenmill. Count its texts again.")
                 if not zipfile.is_zipfile(file):
                     raise BadCounts(f"{self.shown}: damaged, or not a counts file of tokenmill count")
                 yield stack.enter_context(zipfile.ZipFile(file))
@@ -204,11 +200,7 @@ def _column(archive: zipfile.ZipFile, name: str) -> tuple[IO[bytes], int, np.dty
     return member, size, dtype
 
 
-def _read(member: IO[bytes], dtype: np.dtype[Any], size: int) -> NDArray[Any]:
-    return np.frombuffer(_read_bytes(member, size * dtype.itemsize), dtype)
-
-
-def _read_bytes(member: IO[bytes], size: int) -> bytes:
+def _read(member: IO[bytes], size: int) -> bytes:
     """Read the next bytes of an array. zipfile checks the CRC after the last ones."""
     data = member.read(size)
     if len(data) < size:
@@ -230,7 +222,7 @@ def _no_number(name: str) -> NoReturn:
 
 def write_counts_file(
     path: str | os.PathLike[str],
-    blocks: Callable[[], Iterator[Arrays]] | Iterator[Arrays],
+    blocks: Iterable[Arrays],
     facts: CountsFacts,
     temporary: bool = False,
     storage_options: StorageOptions = NO_OPTIONS,
@@ -238,12 +230,11 @@ def write_counts_file(
 ) -> None:
     """Write a counts file, or an object if the path is a URL. It appears complete or not at all.
 
-    blocks: small blocks of all counts in order. Each array is written in a separate pass, so an iterator is first
-        copied to a temporary file.
+    blocks: small blocks of all counts in order. Each array is collected in a temporary file.
     temporary: write without renaming and syncing, because no other process reads the folder.
-    spool_folder: of the temporary file (default: the folder of a temporary `path`, or $TMPDIR).
+    spool_folder: of the temporary files (default: the folder of a temporary `path`, or $TMPDIR).
     """
-    if not temporary:
+    if not temporary or is_url(os.fspath(path)):
         with open_output_file(path, storage_options) as file:
             return _write(file, blocks, facts, spool_folder)
     try:
@@ -257,65 +248,42 @@ def write_counts_file(
         ) from None
 
 
-def _write(
-    file: BinaryIO,
-    blocks: Callable[[], Iterator[Arrays]] | Iterator[Arrays],
-    facts: CountsFacts,
-    folder: Path | None,
-) -> None:
+def _write(file: BinaryIO, blocks: Iterable[Arrays], facts: CountsFacts, folder: Path | None) -> None:
     with ExitStack() as stack:
-        if not callable(blocks):
-            blocks = _spooled(blocks, stack.enter_context(tempfile.TemporaryFile(dir=folder)))
+        columns: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(3)]
         distinct = total = text_bytes = longest = highest = 0
-        for text, ends, counts in blocks():
+        for text, ends, counts in blocks:
             if not counts.all():
                 raise BadCounts("pretoken: count must be at least 1 in a counts file (got 0)")
+            lengths = np.diff(ends, prepend=np.uint64(0))
             distinct, total = distinct + len(ends), total + exact_sum(counts)
             text_bytes += text.nbytes
-            longest = max(longest, int(_lengths(ends).max()))
-            highest = max(highest, int(counts.max()))
+            longest, highest = max(longest, int(lengths.max())), max(highest, int(counts.max()))
+            columns[0].write(text.data)
+            columns[1].write(lengths.data)
+            columns[2].write(counts.data)
         check_total(total, "counts file")
         header = {"format": FORMAT, "distinct": distinct, "total": total, "longest": longest}
-        data = np.frombuffer(json.dumps(header | facts.to_json(), separators=(",", ":")).encode(), np.uint8)
+        columns.append(io.BytesIO(json.dumps(header | facts.to_json(), separators=(",", ":")).encode()))
         target: Any = file
-        if not stat.S_ISREG(
-            os.fstat(file.fileno()).st_mode
-        ):  # offsets of a device such as /dev/null mean nothing
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # offsets of a device mean nothing
             target = SimpleNamespace(write=file.write, flush=file.flush)
         archive = stack.enter_context(zipfile.ZipFile(target, "w"))
-        widths = np.min_scalar_type(longest), np.min_scalar_type(highest)
-        _write_column(archive, "pretoken_bytes", np.uint8, text_bytes, (text for text, _, _ in blocks()))
-        _write_column(archive, "lengths", widths[0], distinct, (_lengths(ends) for _, ends, _ in blocks()))
-        _write_column(archive, "counts", widths[1], distinct, (counts for _, _, counts in blocks()))
-        _write_column(archive, "header", np.uint8, len(data), [data])
+        byte = np.dtype(np.uint8)
+        _copy_column(columns[0], archive, "pretoken_bytes", byte, byte, text_bytes)
+        for column, name, most in zip(columns[1:], ("lengths", "counts"), (longest, highest), strict=False):
+            _copy_column(column, archive, name, np.dtype(np.uint64), np.min_scalar_type(most), distinct)
+        _copy_column(columns[3], archive, "header", byte, byte, columns[3].seek(0, io.SEEK_END))
 
 
-def _spooled(blocks: Iterator[Arrays], file: Any) -> Callable[[], Iterator[Arrays]]:
-    """Copy the blocks to a file, and return a function that reads them."""
-    size = 0
-    for block in blocks:
-        for array in block:
-            npy.write_array(file, array)
-        size += 1
-
-    def read() -> Iterator[Arrays]:
-        file.seek(0)
-        for _ in range(size):
-            yield npy.read_array(file), npy.read_array(file), npy.read_array(file)
-
-    return read
-
-
-def _lengths(ends: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return np.diff(ends, prepend=np.uint64(0))
-
-
-def _write_column(
-    archive: zipfile.ZipFile, name: str, dtype: DTypeLike, size: int, arrays: Iterable[NDArray[Any]]
+def _copy_column(
+    column: IO[bytes], archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], to: np.dtype[Any], size: int
 ) -> None:
+    """Copy an array of `size` numbers from a file of `dtype` to the archive as type `to`."""
+    column.seek(0)
     # ZipInfo has a constant date, so that equal counts are equal files.
     with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-        header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (size,)}
+        header = {"descr": npy.dtype_to_descr(to), "fortran_order": False, "shape": (size,)}
         npy.write_array_header_1_0(member, header)
-        for array in arrays:
-            member.write(array.astype(dtype, copy=False).data)
+        while data := column.read(_COPY_BYTES):
+            member.write(np.frombuffer(data, dtype).astype(to, copy=False).data)

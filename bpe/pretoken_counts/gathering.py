@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, shown
-from bpe.normalizers import Normalizer, make_normalizer
+from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counting import count_sources, found_sources
-from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.counting import count_sources
+from bpe.pretoken_counts.counting_options import CountingOptions, ReadingOptions
 from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut, other_cut
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sampling import sampled
-from bpe.pretoken_counts.sources import Stream
+from bpe.pretoken_counts.sources import Stream, found_sources
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
-from tokenmill.stores import NO_OPTIONS, StorageOptions
 
 if TYPE_CHECKING:
     from bpe.like import TextRule
@@ -28,35 +26,14 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Input, Source
 
 
-@dataclass(frozen=True)
-class Cut:
-    """How text is split. counted: counts files of text that was split in this way, None if there are none."""
-
-    special_tokens: Sequence[str]
-    pattern: str | Pretokenizer
-    counted: CountSet | None
-    normalizer: Normalizer | None = None
-
-    def counting_options(self, options: Any, storage_options: StorageOptions) -> CountingOptions:
-        """Return the options to count with. options: of a training or a command, with attributes of the same names."""
-        names = ("threads", "invalid", "input_format", "text_field", "on_error", "separator")
-        return CountingOptions(
-            self.special_tokens,
-            self.pattern,
-            normalizer=self.normalizer,
-            storage_options=storage_options,
-            **{name: getattr(options, name) for name in names},
-        )
-
-
-def cut_of_files(
+def counting_options(
     paths: Iterable[str | os.PathLike[str]],
     special_tokens: Sequence[str] | None,
     pattern: str | Pretokenizer | None,
-    rule: TextRule | None = None,
-    storage_options: StorageOptions = NO_OPTIONS,
-) -> Cut:
-    """Return the counts files, and the special tokens and pattern they were counted with.
+    rule: TextRule | None,
+    reading: ReadingOptions,
+) -> tuple[CountingOptions, CountSet | None]:
+    """Return (options that split text as counts files were split, the counts files; None for no paths).
 
     special_tokens, pattern: required values, None to use the values in the files. Special tokens that are not in the
         files are allowed, although the text was not split at them.
@@ -65,14 +42,11 @@ def cut_of_files(
     Raise BadArgument with both values if the files differ from each other or from the required values.
     """
     paths = list(paths)
+    counted = CountSet.of_files(paths, reading.storage_options) if paths else None
+    facts = CountsFacts() if counted is None else counted.facts
+    where = str(paths[0]) if paths else ""
     if rule is not None:
         pattern = rule.pretokenizer
-    if not paths:
-        normalizer = None if rule is None else rule.normalizer
-        return Cut(special_tokens or (), "gpt2" if pattern is None else pattern, None, normalizer)
-    counted = CountSet.of_files(paths, storage_options)
-    facts = counted.facts
-    where = str(paths[0])
     if pattern is not None and facts.pretokenizer is not None:
         asked = Pretokenizer.from_pattern(pattern)
         if asked != facts.pretokenizer:
@@ -94,7 +68,8 @@ def cut_of_files(
             "it with --special-token too, or pass no --special-token."
         )
     normalizer = rule.normalizer if rule is not None else facts.normalizer
-    return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted, normalizer)
+    pattern = facts.pretokenizer or ("gpt2" if pattern is None else pattern)
+    return CountingOptions(special_tokens, pattern, normalizer, **reading.reading), counted
 
 
 def gather_counts(

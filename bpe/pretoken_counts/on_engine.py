@@ -10,24 +10,24 @@ driver merges the runs that are left when it reads the result.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from bpe.errors import BadArgument, check_range
-from bpe.normalizers import Normalizer, make_normalizer
+from bpe.normalizers import make_normalizer
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_runs, scratch_in
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
+from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
-from bpe.pretoken_counts.reading import Tally
 from bpe.pretoken_counts.sources import FileRange, Stream, list_of
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from bpe.progress import Progress
     from tokenmill.engines.engine import Engine, Notice
     from tokenmill.engines.job import JobKey
-    from tokenmill.inputs.utf8 import Invalid
 
 FAN_IN: Final = 16
 # Large chunks, because their runs are smaller in relation to the text, but enough of them for all workers.
@@ -100,15 +99,9 @@ def count_files(
     text_chunk_bytes: int | None = None,
     max_memory: int | None = None,
     progress: Progress | None = None,
-    invalid: Invalid = "error",
-    normalizer: Normalizer | Literal["NFC"] | None = None,
-    input_format: str = "auto",
-    text_field: str = "text",
-    on_error: str = "fail",
-    separator: str | None = None,
-    storage_options: Mapping[str, str] = NO_OPTIONS,
     retries: int = RETRIES,
     executor_options: Mapping[str, Any] = NO_OPTIONS,
+    **options: Any,
 ) -> CountsFacts:
     """Count the pretokens of files, folders, globs and URLs into a counts file. Return the facts of the text.
 
@@ -126,24 +119,14 @@ def count_files(
     retries: maximum number of retries of a task after transient errors.
     executor_options: arguments of dask's `Client.submit` or of Ray's `options`.
 
-    All other parameters are the same as for `count_pretokens`.
+    All other parameters are the fields of `CountingOptions`.
 
     Raise the errors of `count_pretokens`, and EngineFailure or WorkerLost (exit code 5). A run that failed leaves no
     files.
     """
-    options = CountingOptions(
-        special_tokens,
-        pattern,
-        invalid=invalid,
-        normalizer=normalizer,
-        input_format=input_format,
-        text_field=text_field,
-        on_error=on_error,
-        separator=separator,
-        storage_options=storage_options,
-    )
+    counting = CountingOptions(special_tokens, pattern, **options)
     target = os.fspath(output)
-    check_output(target, storage_options=storage_options)
+    check_output(target, storage_options=counting.storage_options)
     try:
         check_engine(executor if isinstance(executor, str) else EXECUTORS[0], workers, scheduler, address)
     except ValueError as error:
@@ -164,9 +147,9 @@ def count_files(
     with Workspace(folder) as workspace:
         budget = MemoryBudget.of(None)
         counted = gather_counts(
-            list_of(inputs), None, options, progress, budget, workspace, elsewhere=elsewhere
+            list_of(inputs), None, counting, progress, budget, workspace, elsewhere=elsewhere
         )
-        counted.save(target, workspace, storage_options=storage_options)
+        counted.save(target, workspace, storage_options=counting.storage_options)
         return counted.facts
 
 
@@ -193,12 +176,8 @@ def count_on_engine(
             for file in files
         )
     chunks = _chunks(files, elsewhere, engine)
-    job = CountingJob(
-        chunks,
-        replace(options, threads=1, storage_options=dict(options.storage_options)),
-        scratch,
-        elsewhere.memory_bytes,
-    )
+    options = replace(options, threads=1, storage_options=dict(options.storage_options))
+    job = CountingJob(chunks, options, scratch, elsewhere.memory_bytes)
     pretokenizer = Pretokenizer.from_pattern(options.pattern)
     with TaskPool(engine, elsewhere.engine.retries, elsewhere.notice) as pool:
         key = hand_out(engine, max(1, chunks.chunk_count), job, scratch.put_job, options.storage_options)
@@ -206,95 +185,56 @@ def count_on_engine(
             progress.begin("counting", chunks.total_bytes, "bytes")
             if note := pretokenizer.slow_note:
                 progress.note(note)
-        tree = _Tree(job, pool, key)
-        for done_bytes in tree.count():
-            if progress is not None:
-                progress.update(done_bytes)
-    tree.tally.report_to(progress)
+        counted, runs = _count_chunks(job, pool, key, progress)
+    counted.tally.report_to(progress)
     facts = CountsFacts(
         pretokenizer,
         tuple(options.special_tokens),
-        tree.text_bytes,
-        tree.documents,
-        tree.tally.replaced,
-        sources=tuple(
-            CountedSource(source.full_name, source.size_bytes, source.size_bytes, source.file.mtime_ns)
-            for source in whole
-        ),
+        counted.text_bytes,
+        counted.documents,
+        counted.tally.replaced,
+        sources=tuple(source.facts() for source in whole),
         normalizer=make_normalizer(options.normalizer),
     )
-    parts = [scratch.open(run) for run in tree.runs]
-    return CountSet(parts or [PretokenCounts.from_mapping({})], facts)
+    return CountSet([scratch.open(run) for run in runs] or [PretokenCounts.from_mapping({})], facts)
 
 
-class _Tree:
-    """Counts all chunks of a job, and merges `FAN_IN` runs of a level into one of the next level.
+def _count_chunks(
+    job: CountingJob, pool: TaskPool, key: JobKey, progress: Progress | None
+) -> tuple[ChunkCounts, list[str]]:
+    """Count all chunks of a job, and merge `FAN_IN` runs of a level into one of the next level.
 
-    runs: names of the runs that are left.
+    Return (the sums, the names of the runs that are left).
     """
-
-    def __init__(self, job: CountingJob, pool: TaskPool, key: JobKey) -> None:
-        self.text_bytes = self.documents = 0
-        self.tally = Tally()
-        self._job, self._pool, self._key = job, pool, key
-        self._levels: list[list[str]] = []
-        self._done_bytes = 0
-
-    @property
-    def runs(self) -> list[str]:
-        return [run for level in self._levels for run in level]
-
-    def count(self) -> Iterator[int]:
-        """Run all tasks. Yield the number of bytes counted so far at intervals."""
-        chunks = self._job.chunks
-        left = chunks.chunks()
-        shown = 0
-        while True:
-            room = 2 * self._pool.engine.worker_count - len(self._pool)
-            for chunk in islice(left, max(0, room)):
-                describe = partial(chunks.describe, chunk)
-                self._pool.submit(chunk, describe, count_chunk, chunk, self._key, name=f"count-{chunk.index}")
-            if not len(self._pool):
-                break
-            for task, result in self._pool.done(SHOW_SECONDS):
-                self._take(task, result)
-            running = sum(done for task, done in self._pool.running() if isinstance(task, TextChunk))
-            shown = max(shown, self._done_bytes + running)
-            yield min(shown, chunks.total_bytes)
-        yield chunks.total_bytes
-
-    def _take(self, task: TextChunk | _Merge, result: ChunkCounts | str) -> None:
-        """Use the result of a task: add the run, and merge its level if that is full."""
-        level = 0
-        if isinstance(result, ChunkCounts):
-            assert isinstance(task, TextChunk)
-            self._done_bytes += self._job.chunks.work_bytes(task)
-            self.text_bytes += result.text_bytes
-            self.documents += result.documents
-            self.tally = self.tally.plus(result.tally)
-            if result.run is None:
-                return
-            run = result.run
-        else:
-            assert isinstance(task, _Merge)
-            level, run = task.level, result
-            self._job.scratch.delete(task.runs)
-        while len(self._levels) <= level:
-            self._levels.append([])
-        runs = self._levels[level]
-        runs.append(run)
-        if len(runs) == FAN_IN:
-            self._levels[level] = []
-            merge = _Merge(level + 1, runs)
-            describe = partial(str, f"merging {FAN_IN} sorted runs")
-            self._pool.submit(merge, describe, merge_runs, runs, self._key, name=f"merge-{merge.level}")
-
-
-class _Merge(NamedTuple):
-    """A merge of runs into one run of a level."""
-
-    level: int
-    runs: list[str]
+    chunks, left = job.chunks, job.chunks.chunks()
+    counted = ChunkCounts()
+    levels: dict[int, list[str]] = defaultdict(list)
+    done_bytes = shown = 0
+    while True:
+        for chunk in islice(left, max(0, 2 * pool.engine.worker_count - len(pool))):
+            describe = partial(chunks.describe, chunk)
+            pool.submit(chunk, describe, count_chunk, chunk, key, name=f"count-{chunk.index}")
+        if not len(pool):
+            break
+        for task, result in pool.done(SHOW_SECONDS):
+            if isinstance(task, TextChunk):
+                done_bytes += chunks.work_bytes(task)
+                counted, level, run = counted.plus(result), 0, result.run
+            else:  # a merge
+                (level, merged), run = task, result
+                job.scratch.delete(merged)
+            levels[level] += [] if run is None else [run]
+            if len(levels[level]) == FAN_IN:
+                names = levels.pop(level)
+                describe = partial(str, f"merging {FAN_IN} sorted runs")
+                pool.submit((level + 1, names), describe, merge_runs, names, key, name=f"merge-{level + 1}")
+        if progress is not None:
+            running = sum(done for task, done in pool.running() if isinstance(task, TextChunk))
+            shown = max(shown, done_bytes + running)
+            progress.update(min(shown, chunks.total_bytes))
+    if progress is not None:
+        progress.update(chunks.total_bytes)
+    return counted, [run for runs in levels.values() for run in runs]
 
 
 def _whole_files(sources: Sequence[Source]) -> list[FileRange]:

@@ -16,7 +16,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe.errors import NotEnoughMemory, system_failure
-from bpe.pretoken_counts.counts_facts import CountedSource
 from bpe.pretoken_counts.memory import enough_limit, used_bytes
 from bpe.pretoken_counts.sources import FileRange
 from tokenmill.errors import printable
@@ -38,44 +37,27 @@ if TYPE_CHECKING:
     from bpe.progress import Progress
     from tokenmill.inputs.batch import Batch
 
-_REPAIRED_BYTES: Final = (
-    1 << 18
-)  # repaired at a time; an invalid byte becomes three, and several copies are held
+_REPAIRED_BYTES: Final = 1 << 18  # at a time: an invalid byte becomes three, and several copies are held
 _UNKNOWN: Final = 1 << 61
 
-
-class Skipped(NamedTuple):
-    """Bad records with the same reason.
-
-    first: (source, offset, unit) of the first one; the unit is "row", "byte", or "" for a whole file.
-    """
-
-    reason: str
-    records: int
-    first: tuple[str, int, str]
-
-    @property
-    def line(self) -> str:
-        """Return a text such as "malformed: 2, first in a.jsonl at byte 17"."""
-        source, offset, unit = self.first
-        at = f" at {unit} {offset}" if unit else ""
-        return f"{self.reason}: {self.records:,}, first in {printable(source)}{at}"
+# Number of bad records with the same reason, and (source, offset, unit) of the first one. The unit is "row", "byte",
+# or "" for a whole file.
+Skipped = tuple[int, tuple[str, int, str]]
 
 
 class Tally(NamedTuple):
-    """The number of inserted U+FFFD, and the bad records that were skipped."""
+    """The number of inserted U+FFFD, and the bad records that were skipped, by reason."""
 
     replaced: int = 0
-    skipped: tuple[Skipped, ...] = ()
+    skipped: dict[str, Skipped] = {}  # noqa: RUF012 - never changed
 
     def plus(self, other: Tally) -> Tally:
         """Return the sum of both."""
-        own = {skipped.reason: skipped for skipped in self.skipped}
-        for reason, count, first in other.skipped:
-            if reason in own:
-                count, first = count + own[reason].records, min(first, own[reason].first)
-            own[reason] = Skipped(reason, count, first)
-        return Tally(self.replaced + other.replaced, tuple(own.values()))
+        both = self.skipped | other.skipped
+        for reason in self.skipped.keys() & other.skipped.keys():
+            (count, first), (more, second) = self.skipped[reason], other.skipped[reason]
+            both[reason] = count + more, min(first, second)
+        return Tally(self.replaced + other.replaced, both)
 
     def report_to(self, progress: Progress | None) -> None:
         """Pass the lines to `progress.note`."""
@@ -88,9 +70,12 @@ class Tally(NamedTuple):
         if self.replaced:
             yield f"replaced {counted(self.replaced, 'byte sequence')} with U+FFFD (invalid UTF-8)"
         if self.skipped:
-            count = sum(skipped.records for skipped in self.skipped)
-            reasons = "; ".join(skipped.line for skipped in sorted(self.skipped))
-            yield f"skipped {counted(count, 'bad record')} ({reasons})"
+            records = sum(count for count, _ in self.skipped.values())
+            reasons = []  # such as "malformed: 2, first in a.jsonl at byte 17"
+            for reason, (count, (source, offset, unit)) in sorted(self.skipped.items()):
+                at = f" at {unit} {offset}" if unit else ""
+                reasons.append(f"{reason}: {count:,}, first in {printable(source)}{at}")
+            yield f"skipped {counted(records, 'bad record')} ({'; '.join(reasons)})"
 
 
 class HeldLimit(NamedTuple):
@@ -121,36 +106,26 @@ class Reader:
 
     start: offset of the first byte in a file.
     read_bytes: bytes read so far.
-    replaced: number of inserted U+FFFD.
+    tally: the number of inserted U+FFFD so far.
     """
 
     def __init__(self, source: Source, stream: Any, replaces: bool = False) -> None:
         self.source, self.replaces, self._stream = source, replaces, stream
         self.start = source.start if isinstance(source, FileRange) else 0
-        self.read_bytes = self.replaced = 0
-        self._repaired = self._repair() if replaces else iter(())
+        self.read_bytes, self.tally = 0, Tally()
+        self._repaired = self._repair()
         self._rest = memoryview(b"")
 
     @property
     def used_bytes(self) -> int:
-        """Return the approximate number of bytes of the source that were used."""
+        """The approximate number of bytes of the source that were used."""
         return int(getattr(self._stream, "used_bytes", self.read_bytes))
 
     @property
     def left_bytes(self) -> int:
-        """Return the number of bytes still to be read, or more than any memory if it is unknown."""
+        """The number of bytes still to be read, or more than any memory if it is unknown."""
         size = self.source.size_bytes if self.source.kind.compression == "none" else None
         return _UNKNOWN if size is None else size - self.read_bytes
-
-    def tally(self) -> Tally:
-        """Return the number of replaced bytes."""
-        return Tally(self.replaced)
-
-    def facts(self) -> CountedSource:
-        """Return the entry for the facts. The source must have been read to its end."""
-        if isinstance(self.source, FileRange):
-            return _facts(self.source)
-        return CountedSource(self.source.name, self.read_bytes, self.read_bytes)
 
     def starts_in_document(self, special_tokens: Sequence[bytes]) -> bool:
         """Return whether the text continues a document: it starts inside a file and not after a special token."""
@@ -167,8 +142,7 @@ class Reader:
             return self._fill(room)
         filled = 0
         while filled < len(room):
-            if not self._rest:
-                self._rest = next(self._repaired, self._rest)
+            self._rest = self._rest or next(self._repaired, memoryview(b""))
             if not self._rest:
                 break
             size = min(len(room) - filled, len(self._rest))
@@ -199,7 +173,7 @@ class Reader:
     def _repair(self) -> Iterator[memoryview]:
         for piece in utf8.whole_characters(self.pieces(_REPAIRED_BYTES)):
             valid, replaced = utf8.replace_invalid(piece)
-            self.replaced += replaced
+            self.tally = Tally(self.tally.replaced + replaced)
             if len(piece):
                 yield memoryview(valid)
 
@@ -254,8 +228,7 @@ def _refused(reader: Reader, start: int, held_bytes: int, limit: HeldLimit) -> N
     enough = enough_limit(used_bytes() + size * limit.memory_factor + limit.memory_bytes)
     return NotEnoughMemory(
         f"{reader.source.name}: byte {start}: no place to split the next {bytes_text(held_bytes)}, more than the "
-        "memory limit allows. Pass the special token that ends documents, or --max-memory "
-        f"{enough} or more."
+        f"memory limit allows. Pass the special token that ends documents, or --max-memory {enough} or more."
     )
 
 
@@ -279,10 +252,6 @@ def _with_room(buffer: bytearray, kept: int, size: int) -> bytearray:
     larger = bytearray(size + (size // 16 if size >= 1 << 20 else 0))
     larger[:kept] = memoryview(buffer)[:kept]
     return larger
-
-
-def _facts(source: FileRange) -> CountedSource:
-    return CountedSource(source.full_name, source.file.size_bytes, source.size_bytes, source.file.mtime_ns)
 
 
 class _Intake(Intake):
@@ -327,19 +296,17 @@ class Records:
 
     @property
     def used_bytes(self) -> int:
-        """Return the approximate number of bytes of the file that were used."""
+        """The approximate number of bytes of the file that were used."""
         return self._reading.done_bytes
 
+    @property
     def tally(self) -> Tally:
-        """Return the number of replaced bytes, the bad records, and the file if it could not be read to its end."""
+        """The number of replaced bytes, the bad records, and the file if it could not be read to its end."""
         intake = self._intake
-        counts = {**intake.skipped, **({UNREADABLE: 1} if intake.unreadable else {})}
-        skipped = [Skipped(reason, count, intake.firsts[reason]) for reason, count in counts.items()]
-        return Tally(intake.replaced, tuple(skipped))
-
-    def facts(self) -> CountedSource:
-        """Return the entry for the facts. The file must have been read to its end."""
-        return _facts(self.source)
+        counts = intake.skipped | ({UNREADABLE: 1} if intake.unreadable else {})
+        return Tally(
+            intake.replaced, {reason: (count, intake.firsts[reason]) for reason, count in counts.items()}
+        )
 
     def documents(self) -> Generator[Batch | PiecedText, None, None]:
         """Yield batches of documents, or one long document that must be read to its end."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from bpe.errors import BadArgument, MissingInput, printable, shown, system_failure
+from bpe.pretoken_counts.counts_facts import CountedSource
 from tokenmill.inputs.blocks import ByteStream
 from tokenmill.inputs.blocks import FileRange as FileStream
 from tokenmill.inputs.decompress import DecompressedFile
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from bpe.pretoken_counts.counting_options import CountingOptions
     from bpe.pretoken_counts.workspace import Workspace
+    from bpe.progress import Progress
 
     # What callers pass: a path, folder, glob or URL, a text, or an open binary file.
     Input: TypeAlias = (
@@ -45,19 +48,24 @@ class FileRange:
     start: int
     stop: int
 
+    @staticmethod
+    def whole(file: File) -> FileRange:
+        """Return all bytes of a file."""
+        return FileRange(file, 0, file.size_bytes)
+
     @property
     def name(self) -> str:
-        """Return the path or URL as given."""
+        """The path or URL as given."""
         return self.file.shown
 
     @property
     def kind(self) -> Kind:
-        """Return the format and compression."""
+        """The format and compression."""
         return self.file.kind
 
     @property
     def size_bytes(self) -> int:
-        """Return the number of bytes."""
+        """The number of bytes."""
         return self.stop - self.start
 
     @contextmanager
@@ -76,8 +84,12 @@ class FileRange:
 
     @property
     def full_name(self) -> str:
-        """Return the absolute path without links, or the URL."""
+        """The absolute path without links, or the URL."""
         return self.file.shown if self.file.version else os.path.realpath(self.file.path)
+
+    def facts(self, read_bytes: int = 0) -> CountedSource:
+        """Return the entry for a counts file."""
+        return CountedSource(self.full_name, self.file.size_bytes, self.size_bytes, self.file.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,10 @@ class Stream:
         with pipe:
             yield pipe
 
+    def facts(self, read_bytes: int) -> CountedSource:
+        """Return the entry for a counts file."""
+        return CountedSource(self.name, read_bytes, read_bytes)
+
 
 Source = FileRange | Stream
 
@@ -118,6 +134,17 @@ def list_of(inputs: Iterable[Input]) -> list[Input]:
     if not isinstance(inputs, Iterable):
         raise _bad_input(inputs)
     return list(inputs)
+
+
+def found_sources(
+    inputs: Iterable[Input], options: CountingOptions, progress: Progress | None, workspace: Workspace
+) -> list[Source]:
+    """Return the files, objects and streams of the inputs. Streams of documents are copied to the workspace."""
+    note = None if progress is None else progress.note
+    found = listed(list_of(inputs), options.input_format, storage_options=options.storage_options, note=note)
+    return [
+        spooled(source, options.input_format, bool(options.text_separator), workspace) for source in found
+    ]
 
 
 def listed(
@@ -152,14 +179,14 @@ def listed(
         with suppress(OSError):  # search_sources reports it
             status = None if is_url(name) else os.stat(name)  # noqa: PTH116 - keeps "./a"
             if status is not None and stat.S_ISREG(status.st_mode):
-                found.append(_whole(_file(name, status, input_format)))
+                found.append(_file(name, status, input_format))
                 continue
             if status is not None and not only_files and not stat.S_ISDIR(status.st_mode):
                 found.append(Stream(name, Path(name)))
                 continue
         search = search_sources([name], input_format=input_format, options=storage_options, exclude=exclude)
         problems += search.problems
-        found += map(_whole, search.sources)
+        found += map(FileRange.whole, search.sources)
         if note is not None and search.note:
             note(search.note)
     if problems:
@@ -168,16 +195,12 @@ def listed(
     return found
 
 
-def _whole(file: File) -> FileRange:
-    return FileRange(file, 0, file.size_bytes)
-
-
-def _file(path: str, status: os.stat_result, input_format: str) -> File:
+def _file(path: str, status: os.stat_result, input_format: str) -> FileRange:
     try:
         kind = kind_of(path, input_format)
     except ValueError as error:
         raise BadArgument(f"{path}: {error}") from None
-    return File(path, status.st_size, status.st_mtime_ns, kind=kind)
+    return FileRange.whole(File(path, status.st_size, status.st_mtime_ns, kind=kind))
 
 
 def _stream(given: Any) -> Stream:
@@ -214,6 +237,6 @@ def spooled(source: Source, input_format: str, of_documents: bool, workspace: Wo
     try:
         with source.opened() as stream, path.open("wb") as file:
             shutil.copyfileobj(stream, file, 1 << 20)
-        return _whole(_file(os.fspath(path), path.stat(), "text" if is_text else input_format))
+        return _file(os.fspath(path), path.stat(), "text" if is_text else input_format)
     except OSError as error:
         raise system_failure(error.filename or path, error) from error

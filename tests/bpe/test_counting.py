@@ -21,7 +21,7 @@ from bpe.errors import BadArgument, InvalidText, MissingInput, UncoveredText
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.reading import Skipped, Tally
+from bpe.pretoken_counts.reading import Tally
 
 END = "<|endoftext|>"
 SPECIALS = [[], [END], [END, "<|", "<|end"], ["aa", "aaa"], ["a", "東"], [END, "e\u0301", "\u0301<"]]
@@ -252,8 +252,8 @@ def test_a_pipe_is_counted(separator: str | None, tmp_path: Path) -> None:
 
 def test_tallies_add_up() -> None:
     """The first bad record is named, whichever chunk is counted first."""
-    one = Tally(2, (Skipped("malformed", 2, ("b", 5, "byte")),))
-    two = Tally(1, (Skipped("malformed", 1, ("a", 9, "byte")), Skipped("unreadable", 1, ("c", 0, ""))))
+    one = Tally(2, {"malformed": (2, ("b", 5, "byte"))})
+    two = Tally(1, {"malformed": (1, ("a", 9, "byte")), "unreadable": (1, ("c", 0, ""))})
     assert list(one.plus(two).lines()) == list(two.plus(one).lines())
     assert list(one.plus(two).lines()) == [
         "replaced 3 byte sequences with U+FFFD (invalid UTF-8)",
