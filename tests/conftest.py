@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from bpe import reference
 from bpe.formats.huggingface import to_json
@@ -30,25 +31,28 @@ strategies.load_profile()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="only the first case of each test")
+    parser.addoption("--quick", action="store_true", help="the first case of each short test")
     parser.addoption("--update-snapshots", action="store_true", help="rewrite expected results")
     parser.addoption("--points", type=int, default=100, help="random points of each stress campaign")
     parser.addoption("--seed", default="0", help="seed of the stress campaigns")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, skip further cases of a test."""
+    """With --quick, skip further cases of a test, and tests that take long."""
     if not config.getoption("--quick"):
         return
     first = set({item.nodeid.partition("[")[0]: item for item in reversed(items)}.values())
+    first = {item for item in first if item.get_closest_marker("long") is None}
     config.hook.pytest_deselected(items=[item for item in items if item not in first])
     items[:] = [item for item in items if item in first]
 
 
-def pytest_configure() -> None:
-    """Reset the signals that a background job of a shell (Ctrl-C) or nohup (SIGHUP) ignores, since tests start
-    processes and stop them with these signals.
+def pytest_configure(config: pytest.Config) -> None:
+    """With --quick, draw few examples. Reset the signals that a background job of a shell (Ctrl-C) or nohup (SIGHUP)
+    ignores, since tests start processes and stop them with these signals.
     """
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGHUP"):

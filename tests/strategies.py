@@ -25,8 +25,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-# Examples per test. `commit` draws the same ones in each run; the others print how to repeat a failure.
-PROFILES = {"commit": 20, "ci": 200, "nightly": 5000}
+# Examples per test. `quick` and `commit` draw the same ones in each run; the others print how to repeat a failure.
+PROFILES = {"quick": 2, "commit": 20, "ci": 200, "nightly": 5000}
 
 END, START, STOP = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIAL_TOKENS = [END, START, STOP, "<|endoftext"]  # the last one is a prefix of the first
@@ -70,7 +70,7 @@ def load_profile() -> None:
             name,
             max_examples=count,
             deadline=None,
-            derandomize=name == "commit",
+            derandomize=name in ("quick", "commit"),
             print_blob=True,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         )
