@@ -174,6 +174,7 @@ def limited(kind: int, value: int, *inputs: str, **flags: Any) -> tuple[int, str
     return code, err
 
 
+@pytest.mark.long
 def test_many_files_with_a_low_limit_of_open_files(here: Path) -> None:
     for number, text in enumerate(sample_documents(2000)):
         path = here.joinpath("in", str(number % 7), *["deep"] * (number % 5), f"{number}.txt")

@@ -129,6 +129,7 @@ def test_a_scheduler_that_does_not_answer(inputs: list[str]) -> None:
     assert not Path("out.partial").exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("inputs")
 def test_relative_inputs_that_workers_cannot_find(cluster: Cluster, folder: Path) -> None:
     fails(begin(cluster.address, ["in/*"]), 5, f" {folder.resolve()}. ")

@@ -60,6 +60,7 @@ def test_decoders_that_read_ahead(compression: str, folder: Path) -> None:
     assert estimated(f"in.txt.{compression}").text_bytes == pytest.approx(len(text), rel=0.05)
 
 
+@pytest.mark.long
 def test_kinds_of_few_bytes_count(folder: Path) -> None:
     """Files between two samples were left out: here a 26th of the bytes on disk and a fifth of the text."""
     text = bytes(random.Random(4).choices(b"ab", k=400_000))

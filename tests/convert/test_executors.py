@@ -77,6 +77,7 @@ class CannotCancel(ThreadPoolExecutor):
         super().shutdown(wait)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("clean")
 def test_an_executor_that_cannot_cancel_hides_no_error() -> None:
     Path("in/zz.jsonl").write_text('{"text": 5}\n')

@@ -180,6 +180,7 @@ def test_an_object_that_changes_after_the_plan(form: str, harm: str, place: Plac
     assert not Path("out").exists()
 
 
+@pytest.mark.long
 @pytest.mark.promise("no-mixture")
 def test_an_unfinished_run_with_a_changed_object(moto: str) -> None:
     place = on_server(moto)

@@ -81,6 +81,7 @@ def test_a_special_token_as_text_in_one_document() -> None:
     assert sequences("out") == [new().encode(text, ()) for text in texts]
 
 
+@pytest.mark.long
 def test_the_bytes_do_not_depend_on_workers() -> None:
     convert_texts(append_token=END)
     for workers in ("1", "3"):
@@ -127,6 +128,7 @@ def test_ids_that_are_no_text(ids: list[list[int]], text: str, capsys: pytest.Ca
     assert not Path("out").exists()
 
 
+@pytest.mark.long
 def test_another_tokenizer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     convert_texts(append_token=END)
     assert "error: new.json: " in rejected(capsys, 3, "--from-tokenizer", "new.json")

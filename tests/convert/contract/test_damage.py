@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +16,10 @@ from runs import (
     convert,
     error_of,
     exit_code,
-    finish,
     sample_documents,
     sample_text,
-    start,
     stopping_at,
     tree,
-    words,
     workplace,
 )
 from strategies import examples
@@ -132,31 +127,7 @@ def test_a_manifest_that_is_damaged_before_it_is_published() -> None:
     assert exit_code(Inline(flip), inputs=["in.txt"], text_chunk_bytes=200) in (DATA_LOST, MACHINE)
 
 
-@pytest.mark.promise("resume-checks")
-@pytest.mark.stress
-@given(st.integers(1, 60), st.data())
-@examples(0.15)
-def test_damage_after_a_command_was_killed(count: int, data: st.DataObject) -> None:
-    options = {"inputs": ["in.txt"], "text_chunk_bytes": 500, "chunk_tokens": 64}
-    flags = {"text_chunk_bytes": 500, "chunk_tokens": 64, "workers": 2, "progress": "none"}
-    with workplace():
-        Path("in.txt").write_bytes(sample_text(400))
-        convert(Inline(), output="clean", **options)
-        process = start(words("in.txt", **flags))
-        while process.poll() is None and len(list(Path("out.partial").rglob("*"))) < count:
-            time.sleep(0.001)
-        os.killpg(process.pid, signal.SIGKILL)
-        finish(process)
-        if not Path("out").exists():
-            damage(data.draw)
-            code, out, err = finish(start(words("in.txt", **flags)))
-            assert code in (0, DATA_LOST, MACHINE, REFUSED)
-            if code:
-                assert (out, err.count("\n")) == ("", 1), err
-                resume(options)
-        assert tree("out") == tree("clean")
-
-
+@pytest.mark.long
 @pytest.mark.promise("power-failure")
 @pytest.mark.usefixtures("folder")
 def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,7 @@ def test_text_chunks(text_chunk_bytes: int | None, corpus: Any, tmp_path: Path) 
     assert tree(tmp_path / "out") == expected[2]
 
 
+@pytest.mark.long
 @pytest.mark.promise("deterministic")
 def test_the_command_and_other_environments(
     corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

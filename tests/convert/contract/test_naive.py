@@ -9,7 +9,6 @@ import tarfile
 import zlib
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -144,21 +143,6 @@ def test_copies_of_a_document_are_in_one_split(more: dict[str, Any]) -> None:
     assert len(train | validation) == len(set(texts))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("separator", SEPARATORS)
-@pytest.mark.usefixtures("folder")
-def test_every_boundary_in_and_around_separators(separator: str) -> None:
-    special = START if separator == END else END
-    text = f"ab{separator}é{special}b{separator}{separator}{separator[:-1]}x{special}{separator}".encode()
-    Path("in.txt").write_bytes(text)
-    rules: dict[str, Any] = {"separator": separator, "validation_fraction": 0.5}
-    expected = Naive(tokenizer(), Rules(**rules)).convert(["in.txt"])
-    for chunk_bytes in {*range(1, 9), *range(9, len(text), 7)}:
-        output = f"out-{chunk_bytes}"
-        convert(Inline(), inputs=["in.txt"], text_chunk_bytes=chunk_bytes, output=output, **rules)
-        assert differences(output, expected) == [], chunk_bytes
-
-
 @given(st.data(), st.sampled_from(SEPARATORS), st.booleans(), st.booleans(), st.integers(1, 9))
 @examples(0.75)
 def test_text_chunks_of_a_few_bytes(
@@ -286,22 +270,6 @@ def test_a_limit_of_bad_records(
             assert exit_code(Inline(), **options) == 3
         else:
             assert Counts.of(convert(Inline(), **options).lines()).skipped == bad
-
-
-@given(conversions())
-@examples(0.3)
-def test_an_object_store_holds_the_same_sequences(conversion: Conversion) -> None:
-    pytest.importorskip("obstore", reason="obstore is not installed")
-    corpus, url = conversion.corpus, f"memory://{uuid4().hex}/out"
-    with workplace():
-        corpus.write()
-        options = conversion.options | {"zarr_format": 3, "output": url}
-        convert(Inline(), inputs=corpus.inputs, validation=corpus.validation, **options)
-        dataset = flat_tokens.open(url)
-        for name, split in expected_of(conversion).splits.items():
-            assert [
-                dataset[name].sequence(at).tolist() for at in range(len(dataset[name]))
-            ] == split.sequences
 
 
 def test_a_begin_token_before_a_long_text_next_to_records_with_a_loss_mask(folder: Path) -> None:

@@ -252,85 +252,11 @@ def undisturbed() -> Iterator[Undisturbed]:
         yield Undisturbed(arguments, counts, seconds)
 
 
-@dataclass(frozen=True)
-class Kill:
-    """name: the signal. victim: the command, all of its processes or one worker. after: a share of the undisturbed
-    time, or a number of changes to the partial folder."""
-
-    name: str
-    victim: str
-    after: float | int
-
-    def strike(self, arguments: list[str], seconds: float) -> int:
-        """Run the command and kill it; its exit code."""
-        process = start(arguments)
-        deadline = time.monotonic() + (self.after * seconds if isinstance(self.after, float) else 30)
-        left, seen = self.after, ""
-        while process.poll() is None and time.monotonic() < deadline:
-            if isinstance(self.after, int) and (now := listing("out.partial")) != seen:
-                left, seen = left - 1, now
-                if left < 0:
-                    break
-            time.sleep(0.001)
-        number = getattr(signal, self.name)
-        with suppress(ProcessLookupError):
-            if self.victim == "all":
-                os.killpg(process.pid, number)
-            else:
-                process.send_signal(number) if self.victim == "command" else kill_a_worker(process.pid)
-        code, out, err = finish(process)
-        if self.victim == "worker":
-            assert code in (0, 5), err
-        elif number != signal.SIGKILL and code:
-            assert code in (128 + number, -number), err  # the latter before the handler is installed
-            assert (out, err.count("\n")) == ("", int(code > 0)), err
-        return code
-
-
-def kill_a_worker(pid: int) -> None:
-    with suppress(OSError):
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[:1]:
-            os.kill(int(child), signal.SIGKILL)
-
-
 def listing(folder: str) -> str:
     """The names and sizes of the files below a folder that changes."""
     with suppress(OSError):
         return str([(entry.name, entry.stat().st_size) for entry in Path(folder).rglob("*")])
     return ""
-
-
-def kills() -> st.SearchStrategy[Kill]:
-    moments = st.integers(0, 80) | st.floats(0.1, 1.1)
-    victims = st.sampled_from(["command", "command", "all", "worker"])
-    return st.builds(Kill, st.sampled_from(["SIGKILL", "SIGKILL", "SIGTERM"]), victims, moments)
-
-
-@pytest.mark.promise("resume")
-@pytest.mark.stress
-@given(st.tuples(kills(), kills()))
-@examples(0.2)
-def test_a_command_that_is_killed_twice(undisturbed: Undisturbed, moments: tuple[Kill, Kill]) -> None:
-    undisturbed.begin()
-    decoys = {"out.zarr": "a", "out.partial.txt": "b", "out-1": "c", ".out": "d"}
-    for name, text in decoys.items():
-        Path(name).write_text(text)
-    before = {name: data for name, data in tree(".").items() if not name.startswith("out")}
-    codes = []
-    for kill in moments:
-        if not Path("out").exists():  # a run may survive the loss of a worker
-            codes.append(kill.strike(undisturbed.arguments, undisturbed.seconds))
-    code, out, err = finish(start([*undisturbed.arguments, "--progress", "auto"]))  # with a summary
-    if code == 6:  # the dataset was complete when the command was killed
-        assert Path("out").exists(), err
-        assert any(code in (0, -signal.SIGKILL) for code in codes)
-    else:
-        assert code == 0, err
-        assert Counts.of(out.splitlines()) == undisturbed.counts
-    assert tree("out") == undisturbed.dataset
-    assert not Path("out.partial").exists()
-    assert {name: Path(name).read_text() for name in decoys} == decoys
-    assert {name: data for name, data in tree(".").items() if not name.startswith("out")} == before
 
 
 @pytest.mark.slow
