@@ -195,6 +195,7 @@ def test_a_separator_token_inside_documents_is_reported(make_dataset: MakeDatase
     assert re.search(r"note: train: token 9 .* 2 times", capsys.readouterr().err)
 
 
+@pytest.mark.long
 def test_a_killed_import_never_reads_as_finished(folder: Path) -> None:
     ids = np.arange(3_000_000, dtype=np.uint32) % 50_000
     ids.tofile("a.bin")

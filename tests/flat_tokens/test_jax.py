@@ -65,6 +65,7 @@ for call in (*calls, lambda: next(uneven)):
 """
 
 
+@pytest.mark.long
 def test_global_arrays(make_dataset: Any, random_sequences: Any) -> None:
     path = make_dataset(random_sequences(1, 120), layout=ArrayLayout.create(2, 16))
     environment = os.environ | {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import numpy as np
@@ -58,16 +57,6 @@ def test_dtypes(make_dataset: Any, dtype: str) -> None:
         assert Loader(large, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 2**31 - 1, 3]]
 
 
-def test_a_returned_batch_never_changes(make_dataset: Any, random_sequences: Any) -> None:
-    loader = Loader(split(make_dataset, random_sequences), 5, 2, **OPTIONS)
-    kept = [(batch.inputs, batch.targets[:1], batch.is_seq_start) for batch in loader]
-    for step, (inputs, targets, is_seq_start) in enumerate(kept):
-        again = Loader(loader.array, 5, 2, **OPTIONS).batch(step)
-        assert np.array_equal(inputs, again.inputs)
-        assert np.array_equal(targets, again.targets[:1])
-        assert np.array_equal(is_seq_start, again.is_seq_start)
-
-
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_damage_is_reported_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
     train = split(make_dataset, random_sequences)
@@ -84,20 +73,6 @@ def test_an_id_above_max_token_id(make_dataset: Any, random_sequences: Any, comp
     damaged = flat_tokens.open(train.path.parent).train
     with pytest.raises(DatasetError, match="max_token_id"):
         Loader(damaged, 5, 2).batch(0)
-
-
-def test_starts_that_decrease(make_dataset: Any) -> None:
-    root = make_dataset([[1, 2], [3, 4], [5, 6], [7]], layout=ArrayLayout.create(2, 20, compression="none"))
-    file = root / "train/seq_starts/0"
-    starts = np.frombuffer(file.read_bytes(), dtype="<u8").copy()
-    starts[2] = 1
-    file.write_bytes(starts.tobytes())
-    train = flat_tokens.open(root).train
-    for mode in ("split", "truncate"):
-        with pytest.raises(DatasetError, match=r"seq_starts\[2\].*train/seq_starts\[1\]"):
-            Loader(train, 2, 4, packed=False, long_sequences=mode).batch(0)
-    with pytest.raises(DatasetError, match=r"seq_starts\[2\]"):
-        train.sequence(1)
 
 
 @pytest.mark.promise("checksums")
@@ -143,13 +118,6 @@ def test_one_step_reads_only_its_own_rows(
     assert len(found) == 1
     assert np.array_equal(found[0].targets, expected)
     assert len(list(loader.from_step(3, 3, prefetch=prefetch))) == 0
-
-
-def test_the_fingerprint_is_of_the_first_and_the_last_tokens(make_dataset: Any) -> None:
-    """Loader states of an earlier version contain it."""
-    train = flat_tokens.open(make_dataset([[7, 8, 9], [4, 5]])).train
-    encoded = train.encoded_tokens[:].astype("<u4").tobytes()
-    assert Loader(train, 2, 1).fingerprint == zlib.crc32(encoded, zlib.crc32(encoded))
 
 
 def test_steps_past_64_bits_repeated_earlier_ones(make_dataset: Any, random_sequences: Any) -> None:

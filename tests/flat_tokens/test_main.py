@@ -200,14 +200,6 @@ def test_text_the_locale_lacks_gave_a_traceback(make_dataset: Any) -> None:
     assert (result.returncode, result.stderr) == (0, b"")
 
 
-def test_a_terminal_sees_a_bar(
-    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert main(["verify", "--workers", "1", str(make_dataset())]) == 0
-    assert "verify: 100%" in capsys.readouterr().err
-
-
 POOL = """
 import os, time
 from concurrent.futures import wait

@@ -54,14 +54,6 @@ def by_batches(train: Any) -> Batches:
     return iter(DataLoader(BatchDataset(Loader(train, SEQ_LEN, ROWS)), batch_size=None))
 
 
-def shifted_under_other_names(train: Any) -> Batches:
-    """Yield input_ids and labels as BatchDataset did before they were unshifted."""
-    from flat_tokens.torch import BatchDataset
-
-    for batch in BatchDataset(Loader(train, SEQ_LEN, ROWS), fields=("inputs", "targets")):
-        yield {"input_ids": batch["inputs"], "labels": batch["targets"]}
-
-
 def accuracies(batches: Batches) -> tuple[float, float]:
     """Train a small GPT-2 for STEPS batches, and return how often its likeliest token is the next one, and the one
     after.
@@ -99,9 +91,3 @@ def test_a_model_learns_the_next_token(train: Any) -> None:
     following, two_ahead = accuracies(by_batches(train))
     print(f"next token {following:.2f}, two ahead {two_ahead:.2f}")
     assert following > 0.95 > 0.05 > two_ahead
-
-
-def test_a_model_that_is_fed_shifted_ids_learns_the_one_after(train: Any) -> None:
-    following, two_ahead = accuracies(shifted_under_other_names(train))
-    print(f"shifted: next token {following:.2f}, two ahead {two_ahead:.2f}")
-    assert two_ahead > 0.5 > 0.1 > following

@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -124,20 +124,6 @@ def test_reading_ahead_is_bounded(
     for used, _ in enumerate(tokens.blocks(0, len(tokens))):
         assert len(begun) <= used // 4 + 4
     assert sorted(begun) == list(range(-(-len(tokens) // 64)))
-
-
-def test_threads_read_at_once(pair: Pair) -> None:
-    on_disk, dataset, _ = pair
-    numbers = list(range(on_disk.train.seq_count))
-    expected = [sequence.tolist() for sequence in on_disk.train.sequences(numbers)]
-
-    def read(seed: int) -> bool:
-        order = random.Random(seed).sample(numbers, 200)
-        found = dataset.train.sequences(order)
-        return all(mine.tolist() == expected[index] for index, mine in zip(order, found, strict=True))
-
-    with ThreadPoolExecutor(4) as threads:
-        assert all(threads.map(read, range(8)))
 
 
 @pytest.mark.promise("complete")

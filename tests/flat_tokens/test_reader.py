@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +34,6 @@ def test_an_id_above_max_token_id(make_dataset: Any, layout: ArrayLayout) -> Non
     train = flat_tokens.open(root).train
     with pytest.raises(DatasetError, match="max_token_id"):
         [train.row(i, 1) for i in range(8)]
-
-
-def test_a_flip_in_a_raw_zarr_chunk_of_format_3(make_dataset: Any, random_sequences: Any) -> None:
-    root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(3, 4, 16, "none"))
-    file = root / "train/encoded_tokens/c/0"
-    data = bytearray(file.read_bytes())
-    data[30] ^= 1
-    file.write_bytes(data)
-    train = flat_tokens.open(root).train
-    assert len(train.row(0, 4).ids) == 4
-    with pytest.raises(DatasetError, match="c/0: crc32c"):
-        train.row(1, 4)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -87,35 +73,8 @@ def test_datasets_of_all_format_versions_stay_readable(zarr_format: int) -> None
     assert flat_tokens.verify_dataset(path).ok
 
 
-def test_pickled(make_dataset: Any) -> None:
-    dataset = flat_tokens.open(make_dataset())
-    assert dataset.train.sequence(1).tolist() == [3, 4, 5]
-    copy = pickle.loads(pickle.dumps(dataset))
-    assert copy.train.sequence(1).tolist() == [3, 4, 5]
-    assert "3 sequences, 8 tokens" in repr(copy.train)
-    assert len(pickle.dumps(dataset.train)) < 3000  # no Zarr chunk is pickled
-
-
 def test_a_returned_array_is_the_callers(make_dataset: Any) -> None:
     train = flat_tokens.open(make_dataset()).train
     train.sequence(0)[:] = 0
     train.encoded_tokens[:][:] = 0
     assert train.sequence(0).tolist() == [1, 2]
-
-
-def test_reading_from_threads(make_dataset: Any, random_sequences: Any) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    sequences = random_sequences(8, 200)
-    for layout in (ArrayLayout.create(2, 16), ArrayLayout.create(3, 4, 16)):
-        train = flat_tokens.open(make_dataset(sequences, layout=layout, name=f"d{layout.zarr_format}")).train
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-5)
-        try:
-            with ThreadPoolExecutor(4) as executor:
-                order = np.random.default_rng(0).permutation(np.repeat(np.arange(200), 3)).tolist()
-                assert [ids.tolist() for ids in executor.map(train.sequence, order)] == [
-                    sequences[i] for i in order
-                ]
-        finally:
-            sys.setswitchinterval(interval)

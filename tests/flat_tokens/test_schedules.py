@@ -171,6 +171,7 @@ def test_a_state_of_a_mixture(arrays: list[Any]) -> None:
         make("loader", arrays, 16).step_of(state)
 
 
+@pytest.mark.long
 def test_a_schedule_of_thousands_of_entries_exceeded_the_recursion_limit(arrays: list[Any]) -> None:
     entries = [(step, [1, 1 + step % 3, 2]) for step in range(1100)]
     mixture = Mixture(arrays, entries, 4, 8, 3, streams=1, **OPTIONS)

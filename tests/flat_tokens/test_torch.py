@@ -68,6 +68,7 @@ def test_every_source_of_batches(train: Any, kind: str, workers: int) -> None:
     assert step == 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "block_size"), [(1, 4), (5, 1), (12, 4), (33, 4), (33, 16)])
 def test_block_masks(count: int, block_size: int) -> None:
     """Compare with the dense mask, and with the blocks that torch finds by evaluating every pair."""

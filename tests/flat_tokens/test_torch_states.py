@@ -153,6 +153,7 @@ def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> No
     assert dataset.state_dict()["step"] == 1
 
 
+@pytest.mark.long
 def test_stateful_dataloader(train: Any) -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -72,16 +71,6 @@ def test_a_put_overcomes_faults(moto: str, kind: str, if_absent: bool) -> None:
         assert proxy.struck[kind] >= 2
         with pytest.raises(AlreadyThere):
             store.put("new", DATA + b"!", if_absent=True)
-
-
-def test_a_stalled_server_is_asked_again(moto: str) -> None:
-    plan = {0: "stall", 2: "stall"}
-    with faulty(moto, Faults(plan=plan, stall_seconds=30), read_timeout="300ms") as (store, _, _):
-        began = time.monotonic()
-        assert bytes(store.read("x", 0, 10)) == DATA[:10]
-        store.delete(["x", "y"])
-        assert not list(store.list())
-        assert time.monotonic() - began < 10
 
 
 def test_a_broken_answer_is_requested_again(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
