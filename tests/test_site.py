@@ -47,6 +47,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert (site / "search" / "search_index.js").is_file(), "search works on pages opened from disk"
 
 
+@pytest.mark.long
 def test_options_and_public_names_are_listed(site: Path) -> None:
     for command in COMMANDS:
         page = (site / "reference" / "cli" / f"{command}.html").read_text("utf-8")

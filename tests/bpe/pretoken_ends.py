@@ -26,7 +26,3 @@ def pretoken_ends(text: Buffer, pattern: str) -> NDArray[np.uint64]:
     assert not dropped.any()
     size = memoryview(text).nbytes
     return np.append(starts[1:], np.uint64(size)) if len(starts) else starts
-
-
-def last_safe_cut(text: Buffer, pattern: str) -> int:
-    return _core.last_safe_cut(automaton_of(pattern), text)

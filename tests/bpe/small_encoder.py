@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 from pretoken_ends import automaton_of
 
 from bpe import _core
-from bpe.reference import count_pretokens, encode, train
+from bpe.reference import count_pretokens, train
 
 BYTES = [bytes([value]) for value in range(256)]
 SENTENCES = [
@@ -25,12 +23,6 @@ SPECIAL = {"<|endoftext|>": 5000, "<|pad|>": 5001, "<|pad|>>": 5002, "EOT": 5003
 SEPARATOR = b"<|endoftext|>"
 
 
-def text_of(seed: int, size: int) -> str:
-    rng = random.Random(seed)
-    parts = [rng.choice(SENTENCES) if rng.random() < 0.8 else rng.choice(list(SPECIAL)) for _ in range(size)]
-    return rng.choice(["", " ", "\n"]).join(parts)
-
-
 MERGES = train(count_pretokens(SENTENCES), 400)
 ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in MERGES])))
 # Entries that no merge reaches: one is a pretoken of the sentences, another is part of a pretoken.
@@ -42,11 +34,6 @@ def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.Token
     return _core.EntryFile.from_entries(ENTRIES, None if rule == "ranks" else MERGES).encoder(
         special, pattern and automaton_of(pattern), rule != "merges", **options
     )
-
-
-def reference(text: str, rule: str, pattern: str = "gpt2", special: bool = True) -> list[int]:
-    merges = None if rule == "ranks" else MERGES
-    return encode(text, ENTRIES, merges, SPECIAL if special else {}, pattern, rule != "merges")
 
 
 RULES = ["merges", "merges whole", "ranks"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes, to_characters
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, to_bytes, to_characters
 
 
 def test_it_is_one_to_one():
@@ -28,10 +28,3 @@ def test_it_is_the_alphabet_of_hugging_face():
 )
 def test_other_characters_are_none(outside):
     assert to_bytes("Ġ" + outside) is None
-
-
-def test_other_text():
-    for characters, entry in {"Ġa": b" a", "Ã©": "é".encode(), "Ġ": b" "}.items():
-        assert other_text(characters) == entry
-    for characters in ("a", "<s>", "é", "<é>", "日", ""):
-        assert other_text(characters) is None

@@ -179,18 +179,6 @@ def test_train(call: Call, random_texts: Any) -> None:
     assert Path("u.json").read_bytes() == Path("t.json").read_bytes()
 
 
-def test_entries_that_are_text(call: Call) -> None:
-    """Train, inspect, report and encode."""
-    Path("text.txt").write_text("the then \u2581 caf\u00e9  \u4f60\n" * 9)
-    assert call("train text.txt --vocab-size 290 --like llama-2 --output m.json --report r.html")[0] == 0
-    assert "bytes of text per token" in Path("r.html").read_text()
-    assert b"never produced" in call("info m.json")[1]
-    assert b"bytes per token on" in call("report m.json text.txt")[1]
-    assert call("encode text.txt --tokenizer m.json --output ids")[0] == 0
-    _, out, _ = call("decode ids --tokenizer m.json")
-    assert out.decode() == Path("text.txt").read_text().replace("\u2581", " ")
-
-
 def test_reports_of_a_training_and_of_files(call: Call) -> None:
     files = "--output {vocab_size} --report r.json --held-out text.txt --keep-counts c"
     code, _, err = call(f"train text.txt --vocab-size 261,263 --special-token '{END}' {files}")
@@ -212,6 +200,7 @@ def test_reports_of_a_training_and_of_files(call: Call) -> None:
     assert call("info c")[1].startswith(b"distinct pretokens  ")
 
 
+@pytest.mark.long
 def test_the_regex_fallback_is_reported_once(call: Call) -> None:
     """Pieces depend on the thirteenth character, which needs more states than tables have."""
     Path("text.txt").write_text("abababababababab\nc" * 50)
@@ -228,31 +217,8 @@ def test_the_regex_fallback_is_reported_once(call: Call) -> None:
 
 SIZE = "--vocab-size 300 --output out"
 REFUSED = [
-    (3, "bad.txt: byte 1: .*--invalid replace", "encode --tokenizer tok.json bad.txt"),
-    (3, "bad.txt: byte 1: ", "encode --tokenizer tok.json bad.txt --output out.npy"),
-    (3, "looks like UTF-16", "encode --tokenizer tok.json utf16.txt --invalid replace"),
-    (3, r"byte \d+", rf"train text.txt {SIZE} --pattern '\b\w+\b|.'"),
-    (2, "is a folder", "encode --tokenizer tok.json ."),
-    (2, "--append-token: ", "encode --tokenizer tok.json text.txt --append-token '<eos>'"),
-    (2, "tokenizer: ", "encode --tokenizer '' text.txt"),  # it was the current folder
-    (2, "tokenizer: ", "info ''"),
-    (2, "/dev/zero: too large", "info /dev/zero"),  # a corpus passed by mistake was read as a whole
-    (2, r"no.txt: .*empty: .*no\*: .*$", f"train text.txt no.txt empty 'no*' {SIZE}"),
-    (2, "/dev/zero: ", f"train /dev/zero {SIZE}"),
-    (2, "''", f"train '' {SIZE}"),  # an empty input meant the whole folder
-    (2, "-: ", f"train - - {SIZE}"),
-    (2, "--output", "train text.txt --vocab-size 300 --output ''"),  # found after the training
-    (2, "--output -", "train text.txt --vocab-size 300 --output -"),  # wrote a file named "-"
-    (2, "--report -", f"train text.txt {SIZE} --report -"),
-    (2, "--keep-counts -", f"train text.txt {SIZE} --keep-counts -"),
-    (2, "--held-out: ", f"train text.txt {SIZE} --held-out text.txt"),
-    (2, "no: ", f"train text.txt {SIZE} --report r --held-out no"),
-    (2, "pattern, character 0", f"train text.txt {SIZE} --pattern '(a'"),
-    (2, "empty.txt: no text", "report tok.json empty.txt"),
     (2, "--counts: ", "report tok.json text.txt --counts c"),
     (2, "c: .*'qwen2'.*'gpt2'", "report tok.json --counts c"),
-    (2, "--output no/r: ", "report tok.json --output no/r"),
-    (3, "text.txt: ", "report tok.json --counts text.txt"),
     (
         2,
         "--special-token",
@@ -276,11 +242,8 @@ REFUSED = [
 @pytest.mark.promise("errors")
 @pytest.mark.parametrize(("code", "message", "command"), REFUSED, ids=[command for _, _, command in REFUSED])
 def test_errors_are_one_line(code: int, message: str, command: str, call: Call) -> None:
-    Path("bad.txt").write_bytes(b"a\xffb")
     Path("new\nline\x1b[31m.txt").write_bytes(b"a\xff")
-    Path("utf16.txt").write_bytes("hello".encode("utf-16"))
     Path("r.tiktoken").write_bytes(RANKS)
-    Path("empty").mkdir()
     if "--counts c" in command:
         call("count text.txt --pattern qwen2 --output c --quiet")
     before = sorted(Path().iterdir())
@@ -331,6 +294,7 @@ def test_debug_shows_the_traceback(call: Call) -> None:
 # -- streams and signals, each in a separate process
 
 
+@pytest.mark.long
 def test_streams(call: Call, listed: Any) -> None:
     ids = shell("bpe encode --tokenizer tok.json", input=TEXT)
     assert (ids_of(ids.stdout.encode()), ids.stderr) == (listed().encode(TEXT), "")

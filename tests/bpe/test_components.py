@@ -23,7 +23,7 @@ from bpe.formats.huggingface_components import components_from_json, pretokenize
 from bpe.normalizers import INPUT
 from bpe.patterns import PATTERNS
 from bpe.pretokenization.by_regex import RegexCutter
-from bpe.pretokenization.components import Split, WhitespaceSplit
+from bpe.pretokenization.components import Split
 from bpe.pretokenization.stages import phases_of
 from bpe.pretokenizer import Pretokenizer
 
@@ -152,10 +152,6 @@ def test_every_behavior(behavior: str, invert: bool) -> None:
             assert ours(found, text) == theirs(text), (item, text)
 
 
-def test_without_components_a_text_is_one_piece() -> None:
-    assert Pretokenizer(()).pretokens("a b\n c") == ["a b\n c"]
-
-
 # -- long texts --------------------------------------------------------------------------------------------------
 
 
@@ -170,10 +166,6 @@ def test_steps_over_two_bytes_and_over_one(variant: str, words: int) -> None:
         pool = letters if size % 2 else letters[:4] * 5
         text = "".join(rng.choices([*pool, " ", "\n", "中"], k=size))
         assert cutter.pretokens(text) == regex.findall(expression, text), size
-
-
-def test_pieces_are_left_out_at_the_start_of_every_window() -> None:
-    assert Pretokenizer((WhitespaceSplit(),)).pretokens(" ab" * 6000) == ["ab"] * 6000
 
 
 @pytest.mark.parametrize("repeats", [1, 100, 200, 1000])
@@ -206,42 +198,7 @@ def test_no_input_backtracks() -> None:
     assert cutter.pretokens(text + "c") == [*text, "c"]
 
 
-@pytest.mark.parametrize("behavior", ["Isolated", "Removed"])
-def test_a_text_may_be_cut_at_the_reported_offsets(behavior: str) -> None:
-    rng = Random(1)
-    items = [split(THREES, behavior), split(r" ?\w+|\s+")]
-    cutter = pretokenizer_from_json({"type": "Sequence", "pretokenizers": items}, as_text=True)
-    assert cutter.automaton is not None
-    found = 0
-    for _ in range(400):
-        text = "".join(rng.choices("12ab .\n", k=30))
-        cut = _core.last_safe_cut(cutter.automaton, text.encode())
-        found += cut > 0
-        for after in ("", "1", "12 ", "a"):
-            parts = cutter.pretokens(text[:cut]) + cutter.pretokens(text[cut:] + after)
-            assert parts == cutter.pretokens(text + after)
-    assert found > 300
-
-
 # -- several phases ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_falcon_cuts_all_characters_as_theirs() -> None:
-    found, theirs = pretokenizer_from_json(FALCON), peer(FALCON)
-    assert found.slow_because is None
-    # All assigned code points, and one in a hundred of the others, which all behave alike.
-    points = [
-        *range(0x34000),
-        *range(0x34000, 0xE0000, 101),
-        *range(0xE0000, 0xE1000),
-        *range(0xE1000, 0x110000, 101),
-    ]
-    characters = [chr(point) for point in points if not 0xD800 <= point < 0xE000]
-    for form in ("a{}1", " {} ", "{}²7é"):
-        for start in range(0, len(characters), 50_000):
-            text = "".join(map(form.format, characters[start : start + 50_000]))
-            assert ours(found, text) == theirs(text), (form, start)
 
 
 def test_pieces_of_later_phases_are_counted() -> None:

@@ -113,6 +113,7 @@ class KillsAWorker(Notes):
             self.killed = True
 
 
+@pytest.mark.long
 def test_processes_and_one_that_is_killed(corpus: Path, tmp_path: Path) -> None:
     expected = on_one_machine([corpus], tmp_path / "one", [END])
     (tmp_path / "scratch").mkdir()

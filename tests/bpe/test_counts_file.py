@@ -104,6 +104,7 @@ def test_round_trip(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.counts", "b"]
 
 
+@pytest.mark.long
 def test_flipped_bits_and_truncations_are_found(tmp_path: Path) -> None:
     """A bit that changes nothing, such as one of a date in the zip file, may go unnoticed."""
     counts = {b"a": 2, b"bc": 300, b"d": 1, b"efg": 5, b"h": 70_000}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tokenizers
 
-from bpe.decoders import ByteFallback, Decoder, Fuse, Replace, Strip, byte_of
+from bpe.decoders import byte_of
 from bpe.formats.huggingface_components import decoder_from_json
 
 TOKENS = [
@@ -50,19 +50,6 @@ def test_texts_equal_tokenizers(seed: int) -> None:
     for _ in range(60):
         tokens = rng.choices(TOKENS, k=rng.randint(1, 6))
         assert ours.apply(tokens) == theirs(value).decode(tokens), (value, tokens)
-
-
-def test_the_core_does_some_of_them() -> None:
-    texts, end = Replace("a", "b"), (ByteFallback(), Fuse())
-    assert Decoder((texts, Replace("c", ""), *end)).core_rule == ([(b"a", b"b"), (b"c", b"")], b" ", 0)
-    assert Decoder((*end, Strip("x", 2, 0))).core_rule == ([], b"x", 2)
-    for other in (
-        (Replace("a+", "b", True), *end),
-        (Replace("", "b"), *end),
-        end[:1],
-        (*end, Strip("x", 0, 1)),
-    ):
-        assert Decoder(other).core_rule is None
 
 
 @pytest.mark.parametrize("text", ["<0x41x", "xxx41>", "<0x4g>", "<0x41>>", "<0x4>", "<0xé1>"])

@@ -97,16 +97,6 @@ def test_malformed_rank_files_are_refused(name: str, tmp_path: Path) -> None:
     refused(tmp_path / "t.tiktoken", re.escape(message), pattern="gpt2")
 
 
-@pytest.mark.parametrize(
-    "special_tokens",
-    ["<s>", ["<s>", "<s>"], [""], [5], ["e"], {"<s>": 5}, {"<s>": -1}, {"<s>": 800, "<t>": 800}],
-    ids=repr,
-)
-def test_special_tokens_of_a_rank_file(special_tokens: Any, ranked: Any, tmp_path: Path) -> None:
-    ranked("gpt2", ()).export_tiktoken(tmp_path / "t.tiktoken")
-    refused(tmp_path / "t.tiktoken", "special_tokens: |<s>", pattern="gpt2", special_tokens=special_tokens)
-
-
 def test_an_empty_entry_of_a_rank_file_decodes_to_nothing(tmp_path: Path) -> None:
     """Whisper's multilingual.tiktoken ends with one."""
     lines = [base64.b64encode(entry) + b" %d" % byte for byte, entry in BYTES.items()]
@@ -331,13 +321,3 @@ def test_the_first_of_the_known_names_in_a_folder_is_loaded(tmp_path: Path) -> N
     assert Tokenizer.load(tmp_path) == of_text
     with pytest.raises(BadArgument, match="/tokenizer.json: "):
         Tokenizer.load(tmp_path / "tokenizer.json", pattern="gpt2")
-
-
-def test_entries_are_found_both_ways(ranked: Any) -> None:
-    tokenizer = Tokenizer(ranked("gpt2", ()).ordinary_entries, None, {"<s>": 5000})
-    for id_, entry in tokenizer.ordinary_entries.items():
-        assert tokenizer.id_to_token(id_) == entry
-        assert tokenizer.token_to_id(entry) == id_
-    assert tokenizer.id_to_token(5000) == b"<s>"
-    assert [tokenizer.id_to_token(id_) for id_ in (-1, 4999, 5001, 2**31, 2**80)] == [None] * 5
-    assert [tokenizer.token_to_id(b""), tokenizer.token_to_id(b"no such entry")] == [None, None]

@@ -38,6 +38,7 @@ def test_ids_equal_the_class(name: str, tmp_path: Path) -> None:
     assert [Tokenizer.load(tmp_path / "saved.json").encode(text) for text in TEXTS] == expected["ids"]
 
 
+@pytest.mark.long
 def test_the_records_equal_transformers(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     for number, (name, files) in enumerate(CASES.items()):

@@ -234,6 +234,7 @@ def test_a_denormalizer_without_a_charsmap_and_other_fields_are_read(load: Any, 
         Tokenizer.load(tmp_path / "m.model", pattern="gpt2")
 
 
+@pytest.mark.long
 def test_damaged_files_are_refused_or_read(load: Any) -> None:
     data, rng = model("like llama"), random.Random(3)
     cases = [data[:size] for size in range(3, len(data), 37)]

@@ -169,6 +169,7 @@ def loaded(environment: dict[str, str], *names: str) -> list[str]:
     return lines
 
 
+@pytest.mark.long
 @pytest.mark.promise("hub")
 def test_each_kind_of_file_gives_the_same_tokenizer_and_nothing_else_is_downloaded(
     made: Tokenizer, environment: dict[str, str]
@@ -183,6 +184,7 @@ def test_each_kind_of_file_gives_the_same_tokenizer_and_nothing_else_is_download
     assert Hub.downloaded() == ["config.json", "qwen.tiktoken", "tekken.json", "tokenizer.model"]
 
 
+@pytest.mark.long
 def test_chat_templates_and_the_interface_of_tokenizers(made: Tokenizer, environment: dict[str, str]) -> None:
     """Chat templates were not downloaded."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed")

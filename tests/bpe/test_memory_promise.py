@@ -164,6 +164,7 @@ def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int)
     assert peak <= int(named[1]) * 10**6
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_mb: int) -> None:
     (tmp_path / "text").write_bytes(words(random.Random(5))[: 1 << 20])
@@ -180,6 +181,7 @@ def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_m
     assert (code, peak <= int(named[1]) * 10**6) == (0, True), (peak, error)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_fit_works_at_the_smallest_limit(tmp_path: Path, least_mb: int) -> None:
     rng = random.Random(4)

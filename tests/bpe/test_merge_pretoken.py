@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import random
 from collections.abc import Callable
 
@@ -12,7 +11,6 @@ import pytest
 
 from bpe import _core
 from bpe.reference import encode_pretoken, train
-from bpe.tokenizer import Tokenizer
 
 BYTES = [bytes([value]) for value in range(256)]
 Vocabulary = tuple[dict[int, bytes], list[tuple[bytes, bytes]] | None]
@@ -173,18 +171,6 @@ def test_equals_the_reference(rule: Callable[[int], Vocabulary], whole: bool) ->
             assert encode_all(encoder, pretokens) == expected, variant
 
 
-def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
-    """b"\xe6\xbc" alone is emitted at once, but within a longer pretoken only merges may produce it."""
-    character = "漢".encode()
-    entries = dict(enumerate([*BYTES, character + b"!", character]))
-    encoder = _core.EntryFile.from_entries(entries, None).encoder({}, None, True)
-    id_of = {entry: id_ for id_, entry in entries.items()}
-    pretokens = [character, character * 6, character, character * 40, character * 6]
-    want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, None, True)]
-    assert encode_all(encoder, pretokens) == want
-    assert len(want) > 100  # the parts stay bytes: no pair of two bytes is an entry
-
-
 @pytest.mark.parametrize(
     "name", ["one letter", "random letters", "fibonacci", "spaces", "all bytes", "alternating", "thue-morse"]
 )
@@ -206,45 +192,3 @@ def test_a_pretoken_of_a_megabyte_is_encoded(name: str) -> None:
     encoder = _core.EntryFile.from_entries(entries_of(merges), merges).encoder({}, None, False)
     ids = encoder.encode_pretokens(text, np.array([size], np.uint64))
     assert encoder.decode(ids) == text  # in 0.05 to 0.15 s; quadratic would be hours
-
-
-@pytest.mark.parametrize("last_rank", [1022, 1023, 1024, 1025])
-def test_a_byte_whose_entry_comes_late(last_rank: int) -> None:
-    """The pair of two bytes stores its symbols next to its rank if they fit into ten bits."""
-    letters = [bytes([value]) for value in b"abcdefghijklmnopqrstuvwxyzABCDEFG"]
-    pairs = [left + right for left in letters for right in letters if b"z" not in left + right]
-    entries = [byte for byte in BYTES if byte != b"z"]
-    entries += pairs[: last_rank - len(entries)]
-    entries += [b"z", b"zz", b"az", b"za", b"zab", b"bzz"]
-    assert entries.index(b"z") == last_rank
-    tokenizer = Tokenizer(dict(enumerate(entries)), None, None, "gpt2")
-    id_of = {entry: id_ for id_, entry in enumerate(entries)}
-    rng = random.Random(last_rank)
-    words = [" " + "".join(rng.choices("abz", k=rng.randint(1, 40))) for _ in range(1000)]
-    want = [encode_pretoken(word.encode(), id_of, None, ignore_merges=True) for word in words]
-    assert tokenizer.encode("".join(words)) == list(itertools.chain.from_iterable(want))
-
-
-def test_runs_between_others_with_ranks_in_any_order(variant: str) -> None:
-    """A merge in a run may enable a pair of a lower rank, within the run or with its neighbour."""
-    for seed in range(100, 120):
-        rng = random.Random(seed)
-        parts, merges = [b"a", b"b", b"c"], []
-        while len(merges) < 12:
-            left = rng.choice(parts)
-            right = left if len(merges) % 3 == 0 else rng.choice(parts)
-            if (left, right) not in merges and len(left + right) <= 30:
-                merges.append((left, right))
-                parts += [left + right] if left + right not in parts else []
-        rng.shuffle(merges)
-        entries = dict(enumerate(dict.fromkeys(parts + BYTES)))
-        tokenizer = Tokenizer(entries, merges)
-        ids = {entry: id_ for id_, entry in entries.items()}
-        ranks = {pair: rank for rank, pair in enumerate(merges)}
-        for _ in range(10):
-            runs = (
-                rng.choice([b"a", b"b", b"c"]) * rng.choice([1, 1, 2, 3, 9, 10, 11, 20]) for _ in range(60)
-            )
-            text = b"".join(runs)[: rng.choice([80, 130, 300])]
-            found = tokenizer.encode_pretokens(text, np.array([len(text)], np.uint64))
-            assert found.tolist() == encode_pretoken(text, ids, ranks), (seed, text, merges)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from normalizer_texts import build_charsmap, nasty_texts
-from pretoken_ends import automaton_of
 
 from bpe import _core
 from bpe.normalizers import (
@@ -128,28 +127,6 @@ def normalizer_of(tokenizer: Tokenizer) -> Any:
         return ids
 
     return encode
-
-
-def test_counting_normalizes_first(normalizer: Normalizer) -> None:
-    """For any threads and blocks: the pretokens of each normalized text between special tokens."""
-    if normalizer.core is None:
-        return
-    text = words(3, 60_000) + END + words(4, 200_000) + END + "\u0301" * 300 + "\u00e9" * 200_000
-    expected = _core.PretokenCounter(automaton_of("o200k"))
-    for part in text.split(END):
-        expected.count(normalizer.apply(part.encode()), [], 1)
-    for threads, block_bytes in ((1, 1 << 30), (3, 1 << 30), (2, 300_000)):
-        counter = _core.PretokenCounter(automaton_of("o200k"))
-        counter.set_normalizer(normalizer.core)
-        held, in_document, data, place = b"", False, text.encode(), 0
-        while place < len(data):
-            held += data[place : place + block_bytes]
-            place += block_bytes
-            cut = counter.last_cut(held, [END.encode()]) if place < len(data) else len(held)
-            _, in_document = counter.count(held[:cut], [END.encode()], threads, in_document)
-            held = held[cut:]
-        for found, wanted in zip(counter.items(), expected.items(), strict=True):
-            assert np.array_equal(found, wanted)
 
 
 def test_text_that_grows_does_not_fit_into_lent_memory(listed: Any) -> None:

@@ -18,17 +18,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import regex
-import tiktoken
-from pretoken_ends import last_safe_cut, pretoken_ends
+from pretoken_ends import pretoken_ends
 
 from bpe import _core
-from bpe.errors import InvalidText
-from bpe.normalizers import Lowercase, Normalizer
 from bpe.patterns import PATTERNS
 from bpe.pretokenization.unicode_tables import required
 from bpe.pretokenizer import Pretokenizer
-from bpe.tokenizer import AddedToken, Tokenizer
-from bpe.training import train
 
 ROOT = Path(__file__).resolve().parents[2]
 # Character classes of the patterns, as `regex` and the project's tables name them.
@@ -96,15 +91,6 @@ def test_random_text(variant: str, pattern: str, alphabet: str) -> None:
     for _ in range(12):
         few = rng.choices(characters, k=rng.randint(2, len(characters)))
         check("".join(rng.choices(few, k=rng.choice([30, 100, 300, 1500]))), pattern)
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_every_size_around_the_blocks(variant: str, pattern: str) -> None:
-    rng = random.Random(2)
-    text = "".join(rng.choices("aaaaBcd'st  \n12.é中\u0301", k=8000))
-    for size in [*range(200), 255, 256, 257, 4095, 4096, 4097]:
-        start = rng.randrange(3000)
-        check(text[start : start + size], pattern)
 
 
 RUNS = (
@@ -220,28 +206,6 @@ def test_every_character(classes: bytes, context: str) -> None:
 # -- against tiktoken --------------------------------------------------------------------------------------------
 
 
-def by_tiktoken(text: str, pattern: str) -> list[int]:
-    """Return the ends of tiktoken's pretokens: every substring is an entry, so each is emitted whole."""
-    parts = {text[i:j].encode() for i in range(len(text)) for j in range(i + 1, len(text) + 1)}
-    parts |= {bytes([byte]) for byte in range(256)}
-    ranks = {part: rank for rank, part in enumerate(sorted(parts, key=len))}
-    expression = PATTERNS[pattern].replace(r"\Z", "$")  # Rust's $ is the end of the text
-    encoding = tiktoken.Encoding("parts", pat_str=expression, mergeable_ranks=ranks, special_tokens={})
-    sizes = (len(encoding.decode_single_token_bytes(token)) for token in encoding.encode_ordinary(text))
-    return list(itertools.accumulate(sizes))
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_tiktoken_agrees(pattern: str) -> None:
-    rng = random.Random(3)
-    texts = ["'\u017f don'\u017fa", "a\n  ", "a \n \n  ", "x'\u212a", "ʕA aʕB", "\u0558\ua7ce\u0301"]
-    for alphabet in ALPHABETS.values():
-        texts += ["".join(rng.choices(alphabet, k=size)) for size in (8, 50)]
-    for text in texts:
-        ends = pretoken_ends(text.encode(), pattern)
-        assert ends.tolist() == by_tiktoken(text, pattern), ascii(text)
-
-
 # -- the shape of calls ------------------------------------------------------------------------------------------
 
 
@@ -281,63 +245,6 @@ def test_the_environment_chooses_the_variant() -> None:
 # -- safe cuts ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alphabet", ALPHABETS)
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_safe_cuts_hold_for_every_continuation(pattern: str, alphabet: str) -> None:
-    rng = random.Random(f"{alphabet} 4")
-    characters = ALPHABETS[alphabet]
-    cuts = 0
-    for _ in range(150):
-        text = "".join(rng.choices(characters, k=rng.choice([1, 2, 3, 5, 9, 30]))).encode()
-        cut = last_safe_cut(text, pattern)
-        assert cut == 0 or 0 < cut < len(text)
-        cuts += cut > 0
-        head = pretoken_ends(text[:cut], pattern).tolist()
-        for _ in range(6):
-            more = "".join(
-                rng.choices(rng.choice([characters, EVERYTHING]), k=rng.choice([0, 1, 2, 3, 8]))
-            ).encode()
-            tail = pretoken_ends(text[cut:] + more, pattern)
-            whole = pretoken_ends(text + more, pattern).tolist()
-            assert whole == head + (tail + np.uint64(cut)).tolist(), (text, cut, more)
-    # An upper-case letter after a lower-case one may belong to a contraction, so o200k has no safe cut among such
-    # characters.
-    assert cuts > 0 or (pattern == "o200k" and alphabet.startswith("case"))
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("It's what the others don't see, isn't it? " * 3, id="en"),
-        pytest.param("На берегу пустынных волн стоял он, дум великих полн. " * 3, id="ru"),
-        pytest.param("学而时习之，不亦说乎？有朋自远方来，不亦乐乎？人不知而不愠，不亦君子乎？" * 3, id="zh"),
-        pytest.param("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, id="ja"),
-        pytest.param("सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता प्राप्त है। " * 3, id="hi"),
-        pytest.param("يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. " * 3, id="ar"),
-        pytest.param("ประชาธิปไตย คือ การปกครอง ของประชาชน " * 3, id="th"),
-        pytest.param("for (int i = 0; i < n; ++i) {\n    total += values[i];\n}\n" * 3, id="code"),
-        pytest.param("2024-01-02,17,3.5,abc,0x1f\n" * 5, id="csv"),
-        pytest.param("😀 😀! ❤️ 👩\u200d👩\u200d👧 " * 9, id="emoji"),
-    ],
-)
-def test_ordinary_text_has_a_safe_cut_near_its_end(pattern: str, text: str) -> None:
-    buffer = text.encode()
-    assert len(buffer) - 90 < last_safe_cut(buffer, pattern) < len(buffer)
-
-
-def test_no_safe_cut_in_one_run() -> None:
-    for text in (b"", b"a", b"a" * 500, b" " * 500, b"7" * 500):
-        assert last_safe_cut(text, "gpt2") == 0
-
-
-def test_safe_cut_reads_broken_text_without_harm() -> None:
-    rng = random.Random(5)
-    for _ in range(500):
-        text = bytes(rng.choices([0x61, 0x20, 0x80, 0xBF, 0xC3, 0xE4, 0xF0, 0xF4, 0xFF], k=rng.randint(0, 9)))
-        assert 0 <= last_safe_cut(text, "o200k") <= max(0, len(text) - 1)
-
-
 SLOW = r"a(?=[ab]{9}b)b?|(?s:.)"  # its lookahead needs too many states
 
 
@@ -348,22 +255,3 @@ def test_a_slow_pattern_is_split_by_the_regex_package() -> None:
     for _ in range(200):
         text = "".join(generator.choices("aab b\né", k=30))
         assert pretokenizer.pretokens(text) == regex.findall(SLOW, text)
-
-
-@pytest.mark.parametrize("lowercase", [False, True])
-def test_a_tokenizer_with_a_slow_pattern(lowercase: bool) -> None:
-    made = train([b"aabb abab bbaa"], 262)
-    tokenizer = Tokenizer(
-        made.ordinary_entries,
-        made.merges,
-        pattern=SLOW,
-        special_tokens=[AddedToken("<s>", 999)],
-        normalizer=Normalizer((Lowercase(),)) if lowercase else None,
-    )
-    text, shown = "AAbb<s>aab B\u00e9", "aabb<s>aab b\u00e9" if lowercase else "AAbb<s>aab B\u00e9"
-    ids = tokenizer.encode(text)
-    assert ids == tokenizer.encode_batch([text]).tolist()[0] == tokenizer.encode(shown)
-    assert tokenizer.decode(ids) == shown
-    assert ids.count(999) == 1
-    with pytest.raises(InvalidText):
-        tokenizer.encode("a\ud800")

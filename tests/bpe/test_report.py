@@ -21,7 +21,6 @@ from bpe.reports.entry_use import measure_use, unreachable_ids
 from bpe.reports.measuring_encoder import (
     counts_for,
     is_measurable,
-    prefix_encoder,
     texts_of_entries,
     whole_encoder,
 )
@@ -92,16 +91,6 @@ def test_points_of_the_curve_are_trainings_of_that_size(
         if like is None:
             size_in_bytes = len(text.replace(special, "").encode())
             assert points[size]["bytes_per_token"] == round(size_in_bytes / tokens, 4)
-
-
-def test_prefixes_of_rank_files(ranked: Any) -> None:
-    """In o200k the entry of eight spaces ranks before the one of six, although six and two also make eight."""
-    first = dict(list(ranked().ordinary_entries.items())[:300])
-    assert prefix_encoder(ranked(), 300).core.entries() == first
-    entries = {byte: bytes([byte]) for byte in range(256)}
-    entries |= {256: b"  ", 257: b"    ", 258: b"        ", 259: b"      "}
-    merges = [(b" ", b" "), (b"  ", b"  "), (b"  ", b"      "), (b"    ", b"    "), (b"  ", b"    ")]
-    assert list(prefix_encoder(Tokenizer(entries, merges), 259).core.entries()) == list(range(259))
 
 
 def test_unreachable_entries(listed: Any, ranked: Any) -> None:
@@ -259,12 +248,6 @@ def test_page(report: dict[str, Any], tokenizer: Tokenizer) -> None:
     report["curve"] = [point | {"vocab_size": 1 << n, "bytes_per_token": n - 7.0} for n in (8, 9, 10)]
     (line,) = re.findall(r'<polyline points="([^"]*)"', report_page(report, tokenizer.ordinary_entries, "t"))
     assert line == "0.00,66.67 50.00,33.33 100.00,0.00"
-
-
-@pytest.mark.parametrize("name", MEASURABLE)
-def test_a_page_of_text_entries(name: str) -> None:
-    made = make_report(named(name), counted(named(name), ["the other wörld € 𝄞"]), "x")
-    assert "Compression by vocabulary size" in report_page(made, texts_of_entries(named(name)), name)
 
 
 def test_characters_that_become_nothing() -> None:

@@ -188,6 +188,7 @@ def test_counts_are_exact(count: int, tie_break: str) -> None:
     assert pair_counts == [count + 1, count + 1, count - 1, 1]
 
 
+@pytest.mark.long
 def test_more_than_16_bit_ids() -> None:
     rng = random.Random(5)
     counts = {rng.randbytes(8): rng.randint(1, 3) for _ in range(60_000)}

@@ -27,7 +27,6 @@ from bpe.errors import (
 )
 from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
 from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
-from bpe.tokenizer import Tokenizer
 from bpe.training import Training, train, train_on, train_sizes
 from bpe.training_options import TrainingOptions
 
@@ -66,21 +65,6 @@ def test_entries_have_a_length_limit_by_default(tie_break: Any) -> None:
     free = train([text], 2000, tie_break=tie_break, max_token_bytes=None)
     assert free == train([text], 2000, tie_break=tie_break, max_token_bytes=0)
     assert max(map(len, free.vocab.values())) > MAX_TOKEN_BYTES
-
-
-@pytest.mark.parametrize("special_tokens", [[], [END, "aab", "é\n"]], ids=len)
-def test_a_trained_tokenizer_is_the_one_of_its_entries_and_merges(
-    special_tokens: list[str], tmp_path: Path
-) -> None:
-    trained = train([sample_text(4, 3000).encode()], 1000, special_tokens, "o200k")
-    made = Tokenizer(trained.vocab, trained.merges, trained.special_tokens, "o200k")
-    assert trained == made
-    assert trained.fingerprint() == made.fingerprint()
-    for legacy in (False, True):
-        trained.save(tmp_path / "a.json", legacy)
-        made.save(tmp_path / "b.json", legacy)
-        assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    assert Tokenizer.load(tmp_path / "a.json") == made
 
 
 def test_entries_that_do_not_fit_are_refused_before_they_are_made() -> None:
@@ -176,13 +160,6 @@ def test_special_tokens_never_leak_into_merges(special: str) -> None:
     )
 
 
-def test_special_token_of_one_character_has_its_own_id() -> None:
-    tokenizer = train(["ab\nab日".encode()], 259, ["\n", "日"])
-    assert tokenizer.vocab[0] == b"\n"
-    assert list(tokenizer.vocab.values()).count(b"\n") == 2  # the byte has its own entry
-    assert list(tokenizer.merges) == [(b"a", b"b")]
-
-
 def test_progress_of_both_phases_and_the_early_stop() -> None:
     recorder = Recorder()
     tokenizer = train([b"aab ab"], 1000, [END], progress=recorder)
@@ -202,10 +179,6 @@ def test_min_frequency_is_named_when_it_stops_the_training() -> None:
     assert list(training.tokenizer.merges) == [(b"a", b"b")]
     assert training.pair_counts.tolist() == [5]
     assert "5 times" in training.notes[0]
-
-
-def test_a_full_vocabulary_has_no_notes() -> None:
-    assert train_on(PretokenCounts.from_mapping({b"ab": 5}), 257).notes == ()
 
 
 def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
@@ -273,15 +246,6 @@ def test_inputs_and_lists_may_be_one_or_be_read_once(tmp_path: Path) -> None:
     assert train([path], 20, **again) == train([path], 20, **options)
     sizes: Any = iter([270, 265])
     assert train_sizes([path], sizes)[265] == trained
-
-
-def test_counts_and_trainings_are_shown_in_a_line() -> None:
-    counts = count_pretokens([b"the mill, the mill " * 50])
-    assert repr(counts) == "<PretokenCounts 5 pretokens, 251 occurrences>"
-    training = train_on(counts, 260)
-    assert repr(training) == f"<Training 4 merges of {counts!r}, vocab_size 260>"
-    rows = training.tokenizer.encode_batch(["the mill " * 900, "the"])
-    assert repr(rows) == f"<Ragged 2 rows, {len(rows.tokens):,} tokens>"
 
 
 # -- interruption --------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from bpe import Tokenizer, reference, train
 from bpe.errors import BadArgument
-from bpe.formats.byte_alphabet import to_bytes, to_characters
+from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.huggingface_components import decoder_from_json, pretokenizer_from_json
 from bpe.like import TextRule, rule_like
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.training import train_on, train_sizes
+from bpe.training import train_on
 from bpe.training_options import TrainingOptions
 from bpe.vocabulary import TextRules
 from tests.strategies import examples
@@ -128,13 +128,6 @@ def test_no_initial_alphabet_is_all_bytes_and_with_a_limit_none() -> None:
     assert letters(limit_alphabet=2) == b"ad"
 
 
-def test_sizes_are_prefixes_and_bytes_outside_come_last() -> None:
-    sizes = train_sizes([ranked_text(3).encode()], [20, 60], TrainingOptions(["<s>"], limit_alphabet=5))
-    assert [tokenizer.vocab_size for tokenizer in sizes.values()] == [20 + 251, 60 + 251]
-    assert sizes[20].merges == sizes[60].merges[: 20 - 6]
-    assert to_bytes("a") in [sizes[20].vocab[id_] for id_ in range(1, 6)]
-
-
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -214,13 +207,6 @@ def test_an_alphabet_is_of_characters() -> None:
 def test_text_that_spells_a_byte_never_becomes_that_byte() -> None:
     ours = train([b"<0x41>" * 9], 300, SPECIAL, like="gemma-3")
     assert ours.decode(ours.encode("<0x41>")) == "<0x41>"
-
-
-def test_pretokens_that_are_not_utf8_stay_within_their_bytes() -> None:
-    rng = random.Random(1)
-    counts = {bytes(rng.choices(b"a\x80\xc2\xe2\xf4\xff", k=rng.randint(1, 5))): 1 for _ in range(60)}
-    options = TrainingOptions(SPECIAL, like="gemma-3")
-    assert train_on(PretokenCounts.from_mapping(counts), 2000, options).pairs.size > 0
 
 
 @pytest.mark.parametrize("like", ["gemma-3", "llama-2", "clip"])
@@ -318,6 +304,7 @@ def test_affixes(rng: random.Random) -> None:
     same_encoding(ours, text, "".join(rng.choices([*letters, " zq"], k=50)), "")
 
 
+@pytest.mark.long
 @examples(3)
 @given(st.randoms(use_true_random=False), st.sampled_from(["lexicographic", "huggingface"]))
 def test_text_that_spells_an_affix_is_merged_as_by_the_reference(rng: random.Random, tie_break: Any) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from bpe.pretokenization import read_oniguruma, read_rust, unicode_tables
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import Characters, Node
-from bpe.pretokenization.unicode_tables import any_case, case_classes, named, several_for_one
+from bpe.pretokenization.unicode_tables import case_classes, named, several_for_one
 
 SCALARS = "".join(chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000)
 SCALARS_BY_POINT = SCALARS[:0xD800] + "-" * 0x800 + SCALARS[0xD800:]
@@ -136,20 +133,6 @@ def test_case_folds_as_in_tokenizers() -> None:
             assert tokenizers_members(f"(?i:{chr(one)})", folded) == folded
 
 
-def test_names_follow_the_dialect() -> None:
-    assert (
-        named("rust", "l") == named("rust", "letter") == named("rust", "gc=l") == named("oniguruma", "letter")
-    )
-    assert named("rust", "han") == named("rust", "sc=hani") != named("rust", "scx=han")
-    assert named("oniguruma", "sc=hani") is None
-    assert named("oniguruma", "[:alpha:]") == named("oniguruma", "alphabetic")
-    assert named("oniguruma", "\\w") != named("oniguruma", "[\\w]")
-    assert named("rust", "nosuch") is None
-    k = named("rust", "asciihexdigit")
-    assert k is not None
-    assert any_case(k) == k
-
-
 def test_unicode_is_16() -> None:
     """Garay is new in 16.0; U+1CCFA and the script Sidetic were added in 17.0."""
     letters, assigned = named("rust", "l"), named("rust", "assigned")
@@ -158,11 +141,3 @@ def test_unicode_is_16() -> None:
     assert 0x10D4A in letters
     assert 0x1CCFA not in assigned
     assert named("rust", "sidetic") is None
-
-
-def test_importing_reads_no_tables() -> None:
-    code = (
-        "from bpe.pretokenization import unicode_tables as tables, read_rust\n"
-        "assert tables._tables.cache_info().currsize == 0"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

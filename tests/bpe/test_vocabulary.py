@@ -93,12 +93,6 @@ def test_ids_may_have_gaps_and_reach_the_last(id_: int) -> None:
     assert Tokenizer(moved, [(b"a", b"b")]).ordinary_entries[id_] == b"ab"
 
 
-def test_ignore_merges_default() -> None:
-    assert Tokenizer(AB, None).ignore_merges
-    assert not Tokenizer(AB, MERGES).ignore_merges
-    assert Tokenizer(AB, MERGES, ignore_merges=True).ignore_merges
-
-
 def test_the_merges_of_a_rank_file_are_all_splits_of_its_entries() -> None:
     entries = AB | {258: b"bc", 259: b"abcd"}
     splits = [(b"a", b"b"), (b"a", b"bc"), (b"ab", b"c"), (b"b", b"c"), (b"abc", b"d")]

@@ -65,6 +65,7 @@ def quoted(key: str) -> str:
     return key if key.isidentifier() else json.dumps(key)
 
 
+@pytest.mark.long
 @pytest.mark.promise("errors")
 def test_mistakes_get_their_messages(
     request: pytest.FixtureRequest,

@@ -63,6 +63,7 @@ def test_model_stops_only_where_documents_have_end_tokens() -> None:
     assert int(stopped["without"]) == 0
 
 
+@pytest.mark.long
 def test_evaluation_does_not_depend_on_the_number_of_ranks() -> None:
     small_dataset()
     printed = {

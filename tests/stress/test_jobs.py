@@ -114,6 +114,7 @@ def test_two_faults_in_a_row(bench: Benches) -> None:
         assert own.problem(strikes, rng) is None
 
 
+@pytest.mark.long
 @pytest.mark.promise("power-failure")
 @pytest.mark.parametrize("forgotten", [".json", "."])
 def test_a_missing_sync_is_found(forgotten: str, bench: Benches) -> None:

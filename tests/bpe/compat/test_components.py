@@ -13,7 +13,7 @@ import tokenizers
 from compared import answer, both, texts
 
 from bpe.compat import huggingface
-from bpe.compat.huggingface import Regex, decoders, models, normalizers, pre_tokenizers, processors
+from bpe.compat.huggingface import Regex, models, normalizers, pre_tokenizers
 from bpe.errors import UnsupportedTokenizer
 
 # module, class, arguments by name; "regex:..." is a Regex.
@@ -264,8 +264,3 @@ def test_positional_arguments() -> None:
         lambda module: module.decoders.ByteLevel(foo=1),
     ):
         assert repr(make(huggingface)) == repr(make(tokenizers))
-
-
-def test_decoder_of_json_has_the_class_of_its_type() -> None:
-    assert type(decoders.Decoder.from_json({"type": "Fuse"})) is decoders.Fuse
-    assert processors.PostProcessor.from_json(None) is None

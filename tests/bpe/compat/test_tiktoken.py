@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 import tiktoken as theirs
 import tiktoken.load as their_load
-import tiktoken.model as their_models
 from compared import answer
 from odd_encodings_compared import difference
 
 import bpe
 from bpe.compat import tiktoken as ours
-from bpe.compat.tiktoken import core, load, model, registry
+from bpe.compat.tiktoken import core, load, registry
 from bpe.errors import BadArgument, BadTokenizer, MissingInput
 from bpe.formats.tiktoken import to_ranks
 
@@ -183,11 +182,6 @@ def test_special_tokens_and_rank_files(monkeypatch: pytest.MonkeyPatch) -> None:
         assert known.special_tokens == expected, name
         file = f"{registry._ADDRESS}{known.rank_file}.tiktoken", registry._SHA256[known.rank_file]
         assert files.pop() == file, name
-
-
-def test_names_of_models() -> None:
-    assert model.MODEL_TO_ENCODING == their_models.MODEL_TO_ENCODING
-    assert list(model.MODEL_PREFIX_TO_ENCODING.items()) == list(their_models.MODEL_PREFIX_TO_ENCODING.items())
 
 
 def test_rank_files_are_read_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,6 @@ import bpe
 from bpe.compat import huggingface
 from bpe.compat.huggingface import (
     AddedToken,
-    DecodeStream,
     Encoding,
     Tokenizer,
     normalizers,
@@ -160,13 +159,6 @@ def test_components_may_change() -> None:
     assert copied.encode(text).ids == before
 
 
-def test_stream() -> None:
-    ours, theirs = both(added_tokens=[])
-    stream, other = DecodeStream(), tokenizers.decoders.DecodeStream()
-    for id_ in theirs.encode("the 日本語 é \U0001f44d mill").ids:
-        assert stream.step(ours, id_) == other.step(theirs, id_)
-
-
 @pytest.mark.parametrize("kind", ["BertProcessing", "RobertaProcessing"])
 def test_an_encoding_that_is_processed_again(kind: str) -> None:
     """Added tokens and padding become tokens of the text. Those of Bert keep their types."""
@@ -179,18 +171,6 @@ def test_an_encoding_that_is_processed_again(kind: str) -> None:
     mine, other = ours.encode(*pair), theirs.encode(*pair)
     assert_same(ours.post_process(mine, mine), theirs.post_process(other, other))
     assert_same(mine, other)
-
-
-def test_overflowing_parts_are_copies() -> None:
-    """Changing a part changed the encoding that it came from."""
-    ours, theirs = both(post_processor=template())
-    for tokenizer in (ours, theirs):
-        tokenizer.enable_truncation(5)
-    pairs = [each.encode("the mill is where the river bends") for each in (ours, theirs)]
-    for encoding in pairs:
-        encoding.overflowing[0].pad(9)
-    assert_same(*pairs)
-    assert_same(*[each.post_process(one, one) for each, one in zip((ours, theirs), pairs, strict=True)])
 
 
 def test_a_token_within_the_whitespace_that_another_took() -> None:
