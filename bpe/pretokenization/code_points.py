@@ -94,23 +94,8 @@ def _stop(span: tuple[int, int]) -> int:
     return span[1]
 
 
-@dataclass(frozen=True)
-class Classes:
-    """A partition of the scalar values. Class n is `sets[n]` and contains the code point `examples[n]`."""
-
-    sets: tuple[CodePoints, ...]
-
-    @property
-    def examples(self) -> tuple[int, ...]:
-        return tuple(points.ranges[0][0] for points in self.sets)
-
-    def joined(self, members: Iterable[Iterable[int]]) -> Classes:
-        """Return the unions of these classes, in order."""
-        return Classes(tuple(CodePoints.union(self.sets[number] for number in each) for each in members))
-
-
-def told_apart_by(sets: Iterable[CodePoints]) -> Classes:
-    """Return the coarsest classes such that every set is a union of classes."""
+def told_apart_by(sets: Iterable[CodePoints]) -> tuple[CodePoints, ...]:
+    """Return a partition of the scalar values, as coarse as possible, such that every set is a union of classes."""
     distinct = list(dict.fromkeys(sets))
     borders: dict[int, int] = {}  # code point -> mask of the sets that begin or end there
     for number, points in enumerate([~CodePoints(), *distinct]):
@@ -123,4 +108,4 @@ def told_apart_by(sets: Iterable[CodePoints]) -> Classes:
         member_of ^= borders[start]
         if member_of & 1 and start < stop:
             ranges.setdefault(member_of, []).append((start, stop))
-    return Classes(tuple(CodePoints.of(*spans) for spans in ranges.values()))
+    return tuple(CodePoints.of(*spans) for spans in ranges.values())

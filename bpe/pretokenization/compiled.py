@@ -10,9 +10,9 @@ from bpe import _core
 from bpe.errors import UnsupportedPattern
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 from bpe.normalizers import ByteLevel
-from bpe.pretokenization.automaton import NO_ACTIONS, Automaton, Start, automaton_of
+from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import Component
-from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
+from bpe.pretokenization.stages import Cut, Phase, phases_of
 from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.tables import Tables, tables_of
 from bpe.pretokenization.transitions import NotBoundedError, Transitions
@@ -69,7 +69,7 @@ def compiled_of(components: tuple[Component, ...]) -> Compiled:
         ]
         asks = any(phase.asks_for_input for phase in phases[1:])
         automaton = automaton.followed_by(
-            later, known.from_alphabet, asks, _staying(Phases(phases, known.from_alphabet))
+            later, known.from_alphabet, asks, _staying(phases, known.from_alphabet)
         )
     return Compiled(automaton, may_leave_out)
 
@@ -122,61 +122,27 @@ def _tables_of(phase: Phase) -> Tables:
         return two_way_tables_of(script_runs())
     transitions = Transitions(phase.stages())
     try:
-        return tables_of(automaton_of(transitions))
+        return tables_of(transitions)
     except NotBoundedError:
         return two_way_tables_of(two_way_of(transitions))
 
 
-def _staying(phases: Phases) -> bytes:
-    """Return bytes that later phases never cut or change. The core leaves a piece of only these bytes unchanged."""
-    later = phases.phases[1:]
+def _staying(phases: tuple[Phase, ...], from_alphabet: bool) -> bytes:
+    """Return bytes that no pattern of later phases matches. The core leaves a piece of only these bytes unchanged."""
+    later = phases[1:]
     if (
         not later
-        or not phases.from_alphabet
-        or later[0].changes != (ByteLevel(),)
-        or any(p.changes for p in later[1:])
+        or not from_alphabet
+        or [phase.changes for phase in later] != [(ByteLevel(),), *[()] * len(later[1:])]
     ):
         return b""
-    stays = set(range(256))
-    for phase in later:
-        try:
-            stays &= _never_cut(automaton_of(Transitions(phase.stages())), stays)
-        except NotBoundedError:
-            return b""
-    return bytes(sorted(stays))
-
-
-def _never_cut(automaton: Automaton, among: Iterable[int]) -> set[int]:
-    """Return some of these bytes that the automaton never drops or separates."""
-    bytes_of: dict[int, set[int]] = {}
-    for byte in among:
-        point = ord(BYTE_TO_CHARACTER[byte])
-        number = next(n for n, points in enumerate(automaton.classes.sets) if point in points)
-        bytes_of.setdefault(number, set()).add(byte)
-    kept: list[int] = []
-    for number in sorted(bytes_of, key=lambda each: -len(bytes_of[each])):
-        if _is_one_piece(automaton, [*kept, number]):
-            kept.append(number)
-    return {byte for number in kept for byte in bytes_of[number]}
-
-
-def _is_one_piece(automaton: Automaton, classes: Iterable[int]) -> bool:
-    """Return whether every text of these classes is one piece."""
-    reached = {0}
-    rest = [0]
-    while rest:
-        state = rest.pop()
-        for number in classes:
-            then, due = automaton.then[state][number], automaton.actions[state][number]
-            only_first = due.certain == (Start(1, 0, False),) and not due.registers
-            if (not only_first if state == 0 else due != NO_ACTIONS) or then == 0:
-                return False
-            if automaton.at_end[then] or automaton.oldest_pending[then] is not None:
-                return False
-            if then not in reached:
-                reached.add(then)
-                rest.append(then)
-    return True
+    cuts = [cut for phase in later for cut in phase.cuts]
+    if any(cut.invert or cut.gaps_are_errors or cut.by_scripts or not _takes_text(cut.tree) for cut in cuts):
+        return b""
+    matched = CodePoints.union(
+        points for phase in later for stage in phase.stages() for points in stage.sets()
+    )
+    return bytes(byte for byte, character in BYTE_TO_CHARACTER.items() if ord(character) not in matched)
 
 
 def core_automaton(tables: Tables) -> _core.Automaton:

@@ -83,6 +83,7 @@ class Transitions:
     """The transitions of some stages.
 
     classes: character classes that the stages distinguish.
+    examples: a code point of each class.
     first: states at the start of a text.
     rights: mask of all right contexts.
     end: number of the right context at the end of a text.
@@ -91,6 +92,7 @@ class Transitions:
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._stages = stages
         self.classes = told_apart_by([points for stage in stages for points in stage.sets()])
+        self.examples = tuple(points.ranges[0][0] for points in self.classes)
         self.first: Walks = tuple(stage.first for stage in stages)
         contexts = self._right_contexts()
         self.rights = (1 << len(contexts)) - 1
@@ -120,7 +122,7 @@ class Transitions:
             # A piece that ends in one stage also ends in all later stages.
             for first_cut in range(1, len(right) + 1):
                 seen = right[:first_cut] + nothing[first_cut:]
-                for character in self.classes.examples:
+                for character in self.examples:
                     befores: list[tuple[int, ...]] = [()]
                     for stage, left_states, behind in zip(self._stages, lefts, seen, strict=True):
                         contexts = {stage.back(character, left, behind) for left in left_states[character]}
@@ -135,12 +137,12 @@ class Transitions:
 
     def _left_states(self, stage: Stage) -> dict[int, set[object]]:
         """Return the possible left contexts after each character."""
-        behind: dict[int, set[object]] = {character: set() for character in self.classes.examples}
+        behind: dict[int, set[object]] = {character: set() for character in self.examples}
         behind_any = {stage.first.left}
         rest = [stage.first.left]
         while rest:
             left = rest.pop()
-            for character in self.classes.examples:
+            for character in self.examples:
                 following = stage.left_behind(left, character)
                 behind[character].add(following)
                 if following not in behind_any:

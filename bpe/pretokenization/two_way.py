@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.pretokenization.code_points import Classes, CodePoints
-from bpe.pretokenization.tables import ROW, Back, Border, Tables, alike, pages_of
-from bpe.pretokenization.transitions import NotBoundedError, Transitions, Walks, explored
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.tables import ROW, Back, Border, Tables, check_size, pages_of
+from bpe.pretokenization.transitions import Transitions, Walks, explored
 from bpe.pretokenization.unicode_tables import scripts
 
 MAX_STATES: Final = 256
@@ -43,16 +43,14 @@ class TwoWay:
 
     then: next state, by state and class.
     back: position before a character, by state, class and right context after it.
-    settled: by state, the right context to start the backward pass from, or None.
     labels: by state and right context.
     end: right context at the end of the text.
     rights: number of right contexts.
     """
 
-    classes: Classes
+    classes: tuple[CodePoints, ...]
     then: list[list[int]]
     back: list[list[dict[int, Before]]]
-    settled: list[int | None]
     labels: list[dict[int, int]]
     end: int
     rights: int
@@ -63,15 +61,12 @@ def two_way_of(transitions: Transitions) -> TwoWay:
     first: _State = ((transitions.first, 0, transitions.rights),)
     states, then, back = explored(
         first,
-        transitions.classes.examples,
+        transitions.examples,
         lambda state, character: _step(transitions, state, character),
         MAX_STATES,
     )
     labels = [{right: label for _, label, rights in state for right in _members(rights)} for state in states]
-    settled = [next(iter(each)) if len(set(each.values())) == 1 else None for each in labels]
-    return TwoWay(
-        transitions.classes, then, back, settled, labels, transitions.end, transitions.rights.bit_length()
-    )
+    return TwoWay(transitions.classes, then, back, labels, transitions.end, transitions.rights.bit_length())
 
 
 def _step(transitions: Transitions, state: _State, character: int) -> tuple[_State, dict[int, Before]]:
@@ -107,17 +102,15 @@ def script_runs() -> TwoWay:
     """
     known = scripts()
     none = len(known)
-    classes = Classes((*known, ~CodePoints.union(known)))
     states = range(none + 2)
     return TwoWay(
-        classes,
+        (*known, ~CodePoints.union(known)),
         [[2 + script for script in range(none)] + [max(state, 1)] for state in states],
         [
             [{0: Before(0, state != 2 + script, False)} for script in range(none)]
             + [{0: Before(0, state == 0, state == 0)}]
             for state in states
         ],
-        [0 for _ in states],
         [{0: 0} for _ in states],
         0,
         1,
@@ -126,31 +119,21 @@ def script_runs() -> TwoWay:
 
 def two_way_tables_of(automaton: TwoWay) -> Tables:
     """Return the tables. Raise NotBoundedError if states or classes do not fit into bytes."""
-    states = len(automaton.then)
-    members = alike(
-        [
-            [(following, tuple(sorted(befores.items()))) for following, befores in zip(*row, strict=True)]
-            for row in zip(automaton.then, automaton.back, strict=True)
-        ]
-    )
-    if states > ROW or len(members) >= ROW:
-        raise NotBoundedError(f"{states} states and {len(members)} classes, more than {ROW}")
-    first = [each[0] for each in members]
-    classes = automaton.classes.joined(members)
-    then = np.zeros((len(members) + 1, ROW), np.uint8)
-    then[:-1, :states] = np.array(automaton.then)[:, first].T
+    states, classes = len(automaton.then), len(automaton.classes)
+    check_size(states, classes)
+    then = np.zeros((classes + 1, ROW), np.uint8)
+    then[:-1, :states] = np.array(automaton.then).T
     then[-1, :states] = np.arange(states)
     settled = np.full(ROW, _NOT_SETTLED, np.uint16)
-    for state, right in enumerate(automaton.settled):
-        if right is not None:
-            settled[state] = right
+    for state, labels in enumerate(automaton.labels):
+        if len(set(labels.values())) == 1:
+            settled[state] = next(iter(labels))
     rows: dict[bytes, int] = {}
-    row_of = np.zeros((len(members) + 1, ROW), np.uint32)
-    for number, class_ in enumerate(first):
-        for state in range(states):
-            row = _row(automaton.back[state][class_], automaton)
+    row_of = np.zeros((classes + 1, ROW), np.uint32)
+    for state, befores in enumerate(automaton.back):
+        for number in range(classes):
+            row = _row(befores[number], automaton)
             row_of[number, state] = rows.setdefault(row.tobytes(), len(rows))
-    page_of, pages = pages_of(classes)
     return Tables(
         then,
         (0, 0, 0, states),
@@ -158,9 +141,8 @@ def two_way_tables_of(automaton: TwoWay) -> Tables:
         (),
         ((),) * states,
         (None,) * states,
-        np.where(_cuts(automaton, first), Border.CUT, Border.DEPENDS).astype(np.uint8),
-        page_of,
-        pages,
+        np.where(_cuts(automaton), Border.CUT, Border.DEPENDS).astype(np.uint8),
+        *pages_of(automaton.classes),
         Back(
             np.frombuffer(b"".join(rows), np.uint16).reshape(len(rows), automaton.rights),
             row_of,
@@ -177,24 +159,25 @@ def _row(befores: dict[int, Before], automaton: TwoWay) -> NDArray[np.uint16]:
     return row
 
 
-def _cuts(automaton: TwoWay, classes: list[int]) -> NDArray[np.bool_]:
+def _cuts(automaton: TwoWay) -> NDArray[np.bool_]:
     """Return whether a text can be cut between characters of two classes in any context.
 
     From every state, the second character must start a piece and lead to the same state as at the start of a text, and
     every continuation must agree with the end of the text on all earlier boundaries.
     """
+    classes = range(len(automaton.classes))
     cuts = np.zeros((len(classes), len(classes)), np.bool_)
-    for left, left_class in enumerate(classes):
-        behind = {row[left_class] for row in automaton.then}
-        for right, right_class in enumerate(classes):
+    for left in classes:
+        behind = {row[left] for row in automaton.then}
+        for right in classes:
             cuts[left, right] = all(
-                automaton.then[state][right_class] == automaton.then[0][right_class]
+                automaton.then[state][right] == automaton.then[0][right]
                 and all(
                     before.starts
                     and not before.drops
                     and automaton.labels[state][before.right] == automaton.labels[state][automaton.end]
-                    for before in automaton.back[state][right_class].values()
+                    for before in automaton.back[state][right].values()
                 )
                 for state in behind
-            ) and not any(before.drops for before in automaton.back[0][right_class].values())
+            ) and not any(before.drops for before in automaton.back[0][right].values())
     return cuts

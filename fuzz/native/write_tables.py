@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bpe.patterns import PATTERNS
-from bpe.pretokenization.automaton import Start
 from bpe.pretokenization.compiled import table_phases_of
 from bpe.pretokenization.components import Component, Digits, Punctuation, Split, Whitespace
-from bpe.pretokenization.tables import Tables
+from bpe.pretokenization.tables import Start, Tables
 
 MORE: dict[str, tuple[Component, ...]] = {
     "words": (Whitespace(),),
