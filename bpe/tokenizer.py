@@ -66,7 +66,20 @@ def _texts_bytes(texts: Iterable[object]) -> list[bytes]:
 
 
 class Tokenizer:
-    """An immutable BPE tokenizer."""
+    """An immutable BPE tokenizer.
+
+    is_rank_file: whether the ID of an entry is its rank and all pairs that make an entry merge.
+    ignore_merges: whether a pretoken that is an entry is emitted at once, even if merges do not produce it.
+    text_rules: how to read entries that are text; None for a byte-level vocabulary.
+    added_tokens: the added tokens with their flags, by ascending ID.
+    max_token_id: the highest ID; -1 for an empty vocabulary.
+    pretokenizer: cuts the text between special tokens into pretokens.
+    decoder: decodes text entries; None for a byte-level vocabulary.
+    post_processor: begin and end tokens that `encode` adds with add_special_tokens=True.
+    truncation, padding: fields of tokenizer.json, kept for `save` and never applied.
+    parts: the components of the tokenizer.
+    core_encoder: the tokenizer in the core.
+    """
 
     def __init__(
         self,
@@ -120,6 +133,12 @@ class Tokenizer:
 
     def _set(self, parts: Parts) -> None:
         self._parts, self._vocabulary, self._core = parts, parts.vocabulary, parts.core
+        self.parts, self.core_encoder = parts, parts.core
+        self.is_rank_file, self.ignore_merges = parts.core.is_rank_file, parts.vocabulary.ignore_merges
+        self.text_rules, self.decoder = parts.vocabulary.text_rules, parts.decoder
+        self.added_tokens, self.max_token_id = parts.tokens, parts.vocabulary.max_id
+        self.pretokenizer, self.post_processor = parts.pretokenizer, parts.post_processor
+        self.truncation, self.padding = parts.truncation, parts.padding
         self._in_core = runs_in_core(parts.pretokenizer, parts.normalizer)
         self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
 
@@ -163,29 +182,9 @@ class Tokenizer:
         return self._vocabulary.listed_merges
 
     @property
-    def is_rank_file(self) -> bool:
-        """Whether the ID of an entry is its rank and all pairs that make an entry merge."""
-        return self._vocabulary.is_rank_file
-
-    @property
-    def ignore_merges(self) -> bool:
-        """Whether a pretoken that is an entry is emitted at once, even if merges do not produce it."""
-        return self._vocabulary.ignore_merges
-
-    @property
-    def text_rules(self) -> TextRules | None:
-        """How to read entries that are text; None for a byte-level vocabulary."""
-        return self._vocabulary.text_rules
-
-    @property
     def special_tokens(self) -> dict[str, int]:
         """Text -> ID of the added tokens, including those that are not special to Hugging Face."""
         return dict(self._vocabulary.special_tokens)
-
-    @property
-    def added_tokens(self) -> tuple[AddedToken, ...]:
-        """The added tokens with their flags, by ascending ID."""
-        return self._parts.tokens
 
     @property
     def non_special_added_tokens(self) -> frozenset[str]:
@@ -198,55 +197,15 @@ class Tokenizer:
         return self._vocabulary.entry_count
 
     @property
-    def max_token_id(self) -> int:
-        """The highest ID; -1 for an empty vocabulary."""
-        return self._vocabulary.max_id
-
-    @property
     def pattern(self) -> str:
         """The name of the pattern, or its expression. " then " joins several stages."""
         return self._parts.pretokenizer.description
-
-    @property
-    def pretokenizer(self) -> Pretokenizer:
-        """The pre-tokenizer, which cuts the text between special tokens into pretokens."""
-        return self._parts.pretokenizer
 
     @property
     def normalizer(self) -> Normalizer | Literal["NFC"] | None:
         """The normalizer of the text between special tokens: "NFC" if it is NFC alone, else a `Normalizer`."""
         normalizer = self._parts.normalizer
         return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
-
-    @property
-    def decoder(self) -> Decoder | None:
-        """The decoder of text entries; None for a byte-level vocabulary."""
-        return self._parts.decoder
-
-    @property
-    def post_processor(self) -> PostProcessor | None:
-        """Begin and end tokens that `encode` adds with add_special_tokens=True."""
-        return self._parts.post_processor
-
-    @property
-    def truncation(self) -> dict[str, Any] | None:
-        """The truncation of tokenizer.json, kept for `save` and never applied."""
-        return self._parts.truncation
-
-    @property
-    def padding(self) -> dict[str, Any] | None:
-        """The padding of tokenizer.json, kept for `save` and never applied."""
-        return self._parts.padding
-
-    @property
-    def parts(self) -> Parts:
-        """The components of the tokenizer."""
-        return self._parts
-
-    @property
-    def core_encoder(self) -> _core.TokenizerCore:
-        """The tokenizer in the core."""
-        return self._core
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """Return the ID of a special token (str) or of an ordinary entry (bytes), or None."""

@@ -31,37 +31,32 @@ def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Special
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _load(path, pattern, special_tokens)
+        return _load(files_of(path), pattern, special_tokens)
     finally:
         if collecting:
             gc.enable()
 
 
-def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
-    files = files_of(path)
+def _load(files: list[Path], pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
     path = files[0]
     settings = folder.read_settings(file for file in files[1:] if pattern is None and file.suffix == ".json")
     if path.name.endswith("vocab.json"):
         return _load_pair(path, files[1], settings, pattern, special_tokens)
     data = read_file(path)
+    is_json = path.suffix == ".json" or data[:1] == b"{"
     with within(path):
-        if path.suffix == ".json" or data[:1] == b"{":
-            _check_complete(pattern, special_tokens)
+        if is_json or sentencepiece.is_model(data):
+            if pattern is not None or special_tokens is not None:
+                raise BadArgument(
+                    "contains its own pattern and special tokens. Leave pattern and special_tokens out."
+                )
+            if not is_json:
+                return folder.read_sentencepiece(data, settings)
             return tekken.read(data) if tekken.is_tekken(data) else huggingface.read(data)
-        if sentencepiece.is_model(data):
-            _check_complete(pattern, special_tokens)
-            return folder.read_sentencepiece(data, settings)
         if pattern is None:
             _check_looks_like_ranks(data)
             raise BadArgument("a rank file contains no pattern. Pass pattern= (and special_tokens=).")
         return tiktoken.read(data, pattern, special_tokens)
-
-
-def _check_complete(pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> None:
-    if pattern is not None or special_tokens is not None:
-        raise BadArgument(
-            "contains its own pattern and special tokens. Leave pattern and special_tokens out."
-        )
 
 
 def _load_pair(

@@ -31,15 +31,7 @@ SPECIAL_TOKENS: Final = "special_tokens_map.json"
 ADDED_TOKENS: Final = "added_tokens.json"
 COMPANIONS: Final = (CONFIG, MODEL_CONFIG, SPECIAL_TOKENS, ADDED_TOKENS)
 
-_ATTRIBUTES: Final = (
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
-)
+_ATTRIBUTES: Final = tuple(f"{name}_token" for name in "bos eos unk sep pad cls mask".split())
 _FLAGS: Final = ("single_word", "lstrip", "rstrip")
 _QWEN2: Final = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -48,25 +40,13 @@ _QWEN2: Final = (
 _CLIP: Final = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 
-def _byte_level(add_prefix_space: bool, use_regex: bool = True) -> Json:
-    return {
-        "type": "ByteLevel",
-        "add_prefix_space": add_prefix_space,
-        "trim_offsets": True,
-        "use_regex": use_regex,
-    }
+def _of(kind: str, **fields: Any) -> Json:
+    """Return a component in tokenizer.json's form. Missing fields have the default of Hugging Face tokenizers."""
+    return {"type": kind, **fields}
 
 
-def _split(expression: str, behavior: str, invert: bool) -> Json:
-    return {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior, "invert": invert}
-
-
-def _replace(old: Json, new: str) -> Json:
-    return {"type": "Replace", "pattern": old, "content": new}
-
-
-def _in_order(kind: str, items: list[Json]) -> Json:
-    return {"type": "Sequence", kind: items}
+def _tokens(**texts: str) -> dict[str, str]:
+    return {f"{name}_token": text for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
@@ -82,17 +62,10 @@ class _Class:
 
 
 _END: Final = "<|endoftext|>"
-_GPT2: Final = _Class({"bos_token": _END, "eos_token": _END, "unk_token": _END})
+_NFC: Final = _of("NFC")
+_GPT2: Final = _Class(_tokens(bos=_END, eos=_END, unk=_END))
 _ROBERTA: Final = _Class(
-    {
-        "bos_token": "<s>",
-        "eos_token": "</s>",
-        "unk_token": "<unk>",
-        "sep_token": "</s>",
-        "pad_token": "<pad>",
-        "cls_token": "<s>",
-        "mask_token": "<mask>",
-    },
+    _tokens(bos="<s>", eos="</s>", unk="<unk>", sep="</s>", pad="<pad>", cls="<s>", mask="<mask>"),
     around=("cls_token", "sep_token"),
 )
 _OF_PAIRS: Final = {
@@ -101,29 +74,26 @@ _OF_PAIRS: Final = {
     "CodeGenTokenizer": _GPT2,
     "RobertaTokenizer": _ROBERTA,
     "BartTokenizer": _ROBERTA,
-    "GPTNeoXTokenizer": _Class({**_GPT2.tokens, "pad_token": "<|padding|>"}, normalizer={"type": "NFC"}),
+    "GPTNeoXTokenizer": _Class({**_GPT2.tokens, "pad_token": "<|padding|>"}, normalizer=_NFC),
     "Qwen2Tokenizer": _Class(
-        {"eos_token": _END, "unk_token": _END, "pad_token": _END},
-        _split(_QWEN2, "Isolated", invert=False),
-        {"type": "NFC"},
+        _tokens(eos=_END, unk=_END, pad=_END),
+        _of("Split", pattern={"Regex": _QWEN2}, behavior="Isolated"),
+        _NFC,
     ),
     "CLIPTokenizer": _Class(
-        {"bos_token": "<|startoftext|>", "eos_token": _END, "unk_token": _END, "pad_token": _END},
-        _split(_CLIP, "Removed", invert=True),
-        _in_order("normalizers", [{"type": "NFC"}, _replace({"Regex": r"\s+"}, " "), {"type": "Lowercase"}]),
+        _tokens(bos="<|startoftext|>", eos=_END, unk=_END, pad=_END),
+        _of("Split", pattern={"Regex": _CLIP}, behavior="Removed", invert=True),
+        _of(
+            "Sequence",
+            normalizers=[_NFC, _of("Replace", pattern={"Regex": r"\s+"}, content=" "), _of("Lowercase")],
+        ),
         ("bos_token", "eos_token"),
         "</w>",
     ),
 }
 _OF_MODELS: Final = {
-    "LlamaTokenizer": {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
-    "GemmaTokenizer": {
-        "bos_token": "<bos>",
-        "eos_token": "<eos>",
-        "unk_token": "<unk>",
-        "pad_token": "<pad>",
-        "mask_token": "<mask>",
-    },
+    "LlamaTokenizer": _tokens(bos="<s>", eos="</s>", unk="<unk>"),
+    "GemmaTokenizer": _tokens(bos="<bos>", eos="<eos>", unk="<unk>", pad="<pad>", mask="<mask>"),
 }
 # For a config.json with only a model type.
 _BY_TYPE: Final = {
@@ -150,14 +120,14 @@ class Settings:
     added_tokens: Json = field(default_factory=dict)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the configuration gives neither a class, nor a model type, nor tokens."""
-        return self.name is None and self.model_type is None and not self.adds_tokens
-
-    @property
     def adds_tokens(self) -> bool:
         """Whether any file lists tokens."""
         return bool(self.special_tokens or self.added_tokens or self.config.get("added_tokens_decoder"))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the configuration gives neither a class, nor a model type, nor tokens."""
+        return self.name is None and self.model_type is None and not self.adds_tokens
 
 
 def read_settings(paths: Iterable[Path]) -> Settings:
@@ -174,13 +144,8 @@ def read_settings(paths: Iterable[Path]) -> Settings:
     kind = config.get("tokenizer_class") or model.get("tokenizer_class") or _BY_TYPE.get(model_type or "")
     if not isinstance(kind, (str, type(None))):
         raise must_be(f"{CONFIG}: tokenizer_class", "a text", kind)
-    return Settings(
-        None if kind is None else kind.removesuffix("Fast"),
-        model_type,
-        config,
-        found.get(SPECIAL_TOKENS, {}),
-        found.get(ADDED_TOKENS, {}),
-    )
+    name = None if kind is None else kind.removesuffix("Fast")
+    return Settings(name, model_type, config, found.get(SPECIAL_TOKENS, {}), found.get(ADDED_TOKENS, {}))
 
 
 def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings) -> Parts:
@@ -190,22 +155,17 @@ def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings
         raise _unknown_class(settings, _OF_PAIRS)
     named, tokens = _tokens_of(settings, kind.tokens, vocab)
     ids = {token["content"]: token["id"] for token in tokens}
-    level = _byte_level(
-        bool(settings.config.get("add_prefix_space")) and settings.name != "CLIPTokenizer",
-        use_regex=kind.split is None or settings.name == "CLIPTokenizer",
-    )
+    prefix = bool(settings.config.get("add_prefix_space")) and settings.name != "CLIPTokenizer"
+    use_regex = kind.split is None or settings.name == "CLIPTokenizer"
+    level = _of("ByteLevel", add_prefix_space=prefix, use_regex=use_regex)
     around = None
     if kind.around is not None:
         first, last = (named.get(attribute) for attribute in kind.around)
         if first is None or last is None:
             raise _missing(kind.around, settings)
-        around = {
-            "type": "RobertaProcessing",
-            "sep": [last, ids[last]],
-            "cls": [first, ids[first]],
-            "trim_offsets": True,
-            "add_prefix_space": level["add_prefix_space"],
-        }
+        around = _of(
+            "RobertaProcessing", sep=[last, ids[last]], cls=[first, ids[first]], add_prefix_space=prefix
+        )
     model = {
         "unk_token": named.get("unk_token") if kind.suffix else None,
         "end_of_word_suffix": kind.suffix or None,
@@ -216,11 +176,11 @@ def read_pair(vocab: Json, merges: list[tuple[bytes, bytes]], settings: Settings
         model,
         tokens,
         normalizer=kind.normalizer,
-        pre_tokenizer=level if kind.split is None else _in_order("pretokenizers", [kind.split, level]),
+        pre_tokenizer=level if kind.split is None else _of("Sequence", pretokenizers=[kind.split, level]),
         post_processor=_whisper_template(settings, named, {**vocab, **ids})
         if settings.name == "WhisperTokenizer"
         else _template(settings, named, ids) or around,
-        decoder=_byte_level(True),
+        decoder=_of("ByteLevel"),
     )
 
 
@@ -242,38 +202,26 @@ def read_sentencepiece(data: bytes, settings: Settings) -> Parts:
     ids = {token["content"]: token["id"] for token in tokens}
     prefix = settings.config.get("add_prefix_space")
     scheme = "never" if prefix is False else "always" if settings.config.get("legacy") else "first"
-    decoders: list[Json] = [
-        _replace({"String": LOWER_BLOCK}, " "),
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-    ]
-    normalizer, pre_tokenizer, unk_token = None, None, None
+    to_space = _of("Replace", pattern={"String": LOWER_BLOCK}, content=" ")
+    decoders = [to_space, _of("ByteFallback"), _of("Fuse")]
+    normalizer, unk_token = None, None
     if settings.name == "LlamaTokenizer":
-        pre_tokenizer = {
-            "type": "Metaspace",
-            "replacement": LOWER_BLOCK,
-            "prepend_scheme": scheme,
-            "split": False,
-        }
+        pre_tokenizer = _of("Metaspace", replacement=LOWER_BLOCK, prepend_scheme=scheme, split=False)
         if scheme != "never":
-            decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+            decoders.append(_of("Strip", content=" ", start=1, stop=0))
     else:
-        normalizer, unk_token = _replace({"String": " "}, LOWER_BLOCK), named.get("unk_token")
-        pre_tokenizer = {
-            "type": "Split",
-            "pattern": {"String": " "},
-            "behavior": "MergedWithPrevious",
-            "invert": False,
-        }
+        normalizer = _of("Replace", pattern={"String": " "}, content=LOWER_BLOCK)
+        pre_tokenizer = _of("Split", pattern={"String": " "}, behavior="MergedWithPrevious")
+        unk_token = named.get("unk_token")
     return _read(
         vocab,
-        _merges_of(vocab),
+        [[*split] for piece in vocab for split in sentencepiece.splits(piece, vocab)],
         {"unk_token": unk_token, "fuse_unk": True, "byte_fallback": True},
         tokens,
         normalizer=normalizer,
         pre_tokenizer=pre_tokenizer,
         post_processor=_template(settings, named, ids),
-        decoder=_in_order("decoders", decoders),
+        decoder=_of("Sequence", decoders=decoders),
     )
 
 
@@ -297,19 +245,6 @@ def _unknown_class(settings: Settings, known: Mapping[str, object]) -> Unsupport
 
 def _missing(names: Iterable[str], settings: Settings) -> BadTokenizer:
     return BadTokenizer(f"{CONFIG}: {' and '.join(names)} must be set for {settings.name}")
-
-
-def _merges_of(vocab: Mapping[str, int]) -> list[list[str]]:
-    """Return all splits of all pieces, by the piece's ID, then by the left part's length.
-
-    {"a": 0, "b": 1, "ab": 2} -> [["a", "b"]]
-    """
-    return [
-        [piece[:place], piece[place:]]
-        for piece in vocab
-        for place in range(1, len(piece))
-        if piece[:place] in vocab and piece[place:] in vocab
-    ]
 
 
 def _tokens_of(
@@ -439,18 +374,14 @@ def _whisper_template(settings: Settings, named: Mapping[str, str], ids: Mapping
 def _around(begin: list[str], end: list[str], ids: Mapping[str, int]) -> Json:
     """Return a template that puts tokens before and after a text."""
 
-    def items(kind: int, text: str) -> list[Json]:
-        return [
-            *({"SpecialToken": {"id": token, "type_id": kind}} for token in begin),
-            {"Sequence": {"id": text, "type_id": kind}},
-            *({"SpecialToken": {"id": token, "type_id": kind}} for token in end),
-        ]
+    def items(type_id: int, text: str) -> list[Json]:
+        before, after = (
+            [{"SpecialToken": {"id": token, "type_id": type_id}} for token in tokens]
+            for tokens in (begin, end)
+        )
+        return [*before, {"Sequence": {"id": text, "type_id": type_id}}, *after]
 
-    return {
-        "type": "TemplateProcessing",
-        "single": items(0, "A"),
-        "pair": items(0, "A") + items(1, "B"),
-        "special_tokens": {
-            token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (*begin, *end)
-        },
-    }
+    tokens = {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (*begin, *end)}
+    return _of(
+        "TemplateProcessing", single=items(0, "A"), pair=items(0, "A") + items(1, "B"), special_tokens=tokens
+    )

@@ -21,6 +21,7 @@ NormalizerSpec. IDs equal the IDs of the `sentencepiece` library:
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -74,8 +75,10 @@ _MESSAGES: Final = {
 
 
 def is_model(data: bytes) -> bool:
-    """Return whether the data starts like a model: with a piece that starts with its text."""
-    return data[:1] == b"\n" and data[2:3] == b"\n"
+    """Return whether the data starts like a model: with a piece of a text, and a score or type after it."""
+    if len(data) < 4 or data[0] != 0x0A or data[2] != 0x0A:
+        return False
+    return data[1] == data[3] + 2 or data[data[3] + 4 :][:1] in (b"\x15", b"\x18")
 
 
 def read(data: bytes) -> Parts:
@@ -206,6 +209,12 @@ def _check_symbols(model: Model, symbols: list[str]) -> None:
             )
 
 
+def splits(text: str, pieces: Container[str]) -> list[tuple[str, str]]:
+    """Return the splits of a text into two pieces, by the length of the left one."""
+    places = ((text[:place], text[place:]) for place in range(1, len(text)))
+    return [(left, right) for left, right in places if left in pieces and right in pieces]
+
+
 def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
     """Return all splits of the pieces, by descending score, then by ID, then by the ID of the left part.
 
@@ -216,14 +225,9 @@ def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
     merges: list[tuple[str, str]] = []
     made: dict[float, list[str]] = {}  # by score
     for text, score in sorted(scores.items(), key=lambda piece: -piece[1]):
-        splits = [
-            (text[:place], text[place:])
-            for place in range(1, len(text))
-            if text[:place] in scores and text[place:] in scores
-        ]
-        if splits:
+        if found := splits(text, scores):
             made.setdefault(score, []).append(text)
-            merges += sorted(splits, key=lambda split: number[split[0]])
+            merges += sorted(found, key=lambda split: number[split[0]])
     for score, texts in made.items():
         if len(texts) > 1 and not _are_runs_that_ranks_join_alike(texts, score, scores, merges):
             raise UnsupportedTokenizer(

@@ -21,6 +21,7 @@ from bpe.formats.sentencepiece import (
     check_pieces,
     decoder_of,
     normalizer_of,
+    splits,
 )
 from bpe.normalizers import Charsmap, DummyPrefix, Prepend, Replace
 from bpe.pretokenization.components import Split
@@ -131,7 +132,7 @@ def _check_splits(tokenizer: Tokenizer, normal: dict[str, None]) -> None:
     SentencePiece merges any split of a piece, this tokenizer only listed pairs. Both agree if each piece is the result
     of merging its characters, or has all its splits in the list. The splits of a piece must be adjacent in the list.
     """
-    splits: dict[str, int] = {}
+    listed: dict[str, int] = {}
     last = ""
     for left, right in tokenizer.merges:
         product = (left + right).decode()
@@ -140,13 +141,12 @@ def _check_splits(tokenizer: Tokenizer, normal: dict[str, None]) -> None:
                 f"merge of {shown(left.decode())} and {shown(right.decode())}, which uses an added token or a byte",
                 _FORM,
             )
-        if product != last and product in splits:
+        if product != last and product in listed:
             raise not_storable(f"merges of {shown(product)}, which are not adjacent in the list", _FORM)
-        splits[product] = splits.get(product, 0) + 1
+        listed[product] = listed.get(product, 0) + 1
         last = product
     for text in normal:
-        places = sum(text[:place] in normal and text[place:] in normal for place in range(1, len(text)))
-        if places != splits.get(text, 0):
+        if len(splits(text, normal)) != listed.get(text, 0):
             entry = text.encode()
             if len(tokenizer.encode_pretokens(entry, np.array([len(entry)], np.uint64))) != 1:
                 raise not_storable(f"entry {shown(text)}, which merges do not produce", _FORM)

@@ -20,38 +20,18 @@ from bpe.formats.faults import must_be
 from bpe.formats.json_input import expect_integer, expect_list, expect_object, parse
 from bpe.parts import Parts
 
-_IGNORED: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
-_TOP_LEVEL: Final = {"config", "vocab", "special_tokens"} | _IGNORED
-_CONFIG: Final = {
-    "pattern",
-    "num_vocab_tokens",
-    "default_vocab_size",
-    "default_num_special_tokens",
-    "version",
+_TOP_LEVEL: Final = {
+    *("config", "vocab", "special_tokens"),
+    *("type", "version", "image", "multimodal", "audio", "model_settings_builder"),
 }
+_CONFIG: Final = frozenset(
+    "pattern num_vocab_tokens default_vocab_size default_num_special_tokens version".split()
+)
 # The special tokens of files that list none, as in mistral-common.
 _FIRST_SPECIAL: Final = (
-    "<unk>",
-    "<s>",
-    "</s>",
-    "[INST]",
-    "[/INST]",
-    "[AVAILABLE_TOOLS]",
-    "[/AVAILABLE_TOOLS]",
-    "[TOOL_RESULTS]",
-    "[/TOOL_RESULTS]",
-    "[TOOL_CALLS]",
-    "[IMG]",
-    "<pad>",
-    "[IMG_BREAK]",
-    "[IMG_END]",
-    "[PREFIX]",
-    "[MIDDLE]",
-    "[SUFFIX]",
-    "[SYSTEM_PROMPT]",
-    "[/SYSTEM_PROMPT]",
-    "[TOOL_CONTENT]",
-)
+    "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CALLS] "
+    "[IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
+).split()
 
 
 def is_tekken(data: bytes) -> bool:

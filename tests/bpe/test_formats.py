@@ -62,6 +62,7 @@ def test_rank_files_are_read_and_written(
         data.replace(b" ", b"\t "),
         data.replace(b"\n", b"\r\n").removesuffix(b"\r\n"),
         b"\n\n \n" + data.replace(b"\n", b"  \n\n"),
+        b"\n\r\n" + data,  # like a SentencePiece model
     ):
         path.write_bytes(spelling)
         again = Tokenizer.load(path, pattern=pattern, special_tokens=special_tokens)
@@ -85,6 +86,7 @@ RANKS = {
     "rank twice": (b"IQ== 0\n\nIg== 0\n", "vocab: ID 0 "),
     "bytes twice": (b"IQ== 0\nIQ== 9\n", "vocab[0]: same bytes as vocab[9]"),
     "bytes missing": (b"IQ== 0\n", "vocab: 255 of the 256 bytes"),
+    "taken for a SentencePiece model": (b"\n?\nIQ== 0\n", "line 2: "),
     "nothing": (b"", "vocab: 256 of the 256 bytes"),
     "binary": (b"\x00\xff\x00", "line 1: "),
 }
