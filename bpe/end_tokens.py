@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe.errors import BadArgument, printable, shown
+from bpe.ragged import Ragged
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -168,3 +170,24 @@ def _entry(tokenizer: Tokenizer, token: str | int, option: str) -> EndToken:
             f"tokens: {known}{more}."
         )
     return EndToken(number, entry.decode("utf-8", "replace"))
+
+
+# -- the post_processor of a tokenizer.json, which adds begin and end tokens on request ---------------------------
+
+
+@dataclass(frozen=True)
+class PostProcessor:
+    """component: validated JSON of the file. front, back: IDs to add before and after a text."""
+
+    component: dict[str, Any]
+    front: tuple[int, ...] = ()
+    back: tuple[int, ...] = ()
+
+    def around(self, ids: list[int]) -> list[int]:
+        """Return [*front, *ids, *back], even for an empty text."""
+        return [*self.front, *ids, *self.back]
+
+    def around_rows(self, rows: Ragged) -> Ragged:
+        """Apply `around` to each row."""
+        tokens, offsets, _ = put_around(rows.tokens, rows.offsets, self.front, self.back, skip_empty=False)
+        return Ragged(tokens, offsets)

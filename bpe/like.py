@@ -155,12 +155,12 @@ def _rule_of_clip() -> TextRule:
 
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import load, read_file
+    from bpe.formats.huggingface import text_rules_of
     from bpe.formats.huggingface_components import (
         decoder_from_json,
         normalizer_from_json,
         pretokenizer_from_json,
     )
-    from bpe.formats.huggingface_envelope import text_rules_of
     from bpe.formats.json_input import parse
     from bpe.formats.sentencepiece import is_model
     from bpe.formats.tekken import is_tekken

@@ -13,9 +13,9 @@ from typing import Any, Literal, TypedDict
 from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens, decoded_texts
 from bpe.decoders import Decoder
+from bpe.end_tokens import PostProcessor
 from bpe.errors import BadTokenizer
 from bpe.normalizers import Normalizer, core_steps, make_normalizer
-from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens, TextRules, Vocabulary, read_vocabulary
 

@@ -33,13 +33,13 @@ from bpe.buffers import (
     tokens_from,
 )
 from bpe.decoders import Decoder
+from bpe.end_tokens import PostProcessor
 from bpe.errors import BadArgument, InvalidText, shown
-from bpe.formats import by_path, gpt2, huggingface, sentencepiece_writer, tiktoken
+from bpe.formats import by_path, gpt2, huggingface, sentencepiece, tiktoken
 from bpe.hub import locate
 from bpe.normalizers import NFC, Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.parts import Parts, make_parts, runs_in_core
-from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.threads import thread_count
@@ -625,4 +625,4 @@ class Tokenizer:
 
         Raise UnsupportedTokenizer if such a model cannot express this tokenizer (see bpe.formats.sentencepiece).
         """
-        write_file(path, sentencepiece_writer.to_model(self))
+        write_file(path, sentencepiece.to_model(self))

@@ -20,8 +20,7 @@ from bpe.pretoken_counts.memory import check_room, trim_memory
 from bpe.progress import TrainingProgress
 from bpe.reports.measuring_encoder import check_measurable, texts_of_entries
 from bpe.reports.report import make_report, report_bytes
-from bpe.reports.report_page import report_page
-from bpe.reports.report_text import report_text
+from bpe.reports.report_text import report_page, report_text
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

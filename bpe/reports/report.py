@@ -14,20 +14,18 @@ from typing import Any, Final
 import numpy as np
 
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.reports.entry_use import (
+from bpe.reports.measuring_encoder import (
     NEVER_IN_UTF8,
     Use,
-    is_one_pretoken,
-    measure_use,
-    unreachable_ids,
-)
-from bpe.reports.measuring_encoder import (
     check_measurable,
     counts_for,
     first_size,
     is_measurable,
+    is_one_pretoken,
+    measure_use,
     prefix_encoder,
     texts_of_entries,
+    unreachable_ids,
     whole_encoder,
 )
 from bpe.reports.scripts import is_script, script_of_bytes, scripts_in

@@ -1,11 +1,15 @@
-"""A report as sentences and tables, and both as plain text for a terminal."""
+"""A report as sentences and tables: as plain text for a terminal, and as an HTML page with key figures and a curve."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from tokenmill.html.chart import Point, curve
+from tokenmill.html.components import bar, entry_html, escaped, folded, section, table
 from tokenmill.html.numbers import percent
+from tokenmill.html.page import page
 from tokenmill.inputs.sizes import bytes_text, counted
 
 
@@ -23,8 +27,8 @@ def report_text(report: dict[str, Any]) -> str:
     about = report["tokenizer"]
     special = counted(about["special_tokens"], "special token")
     parts = [f"{about['entries']:,} entries, {special}, pattern {about['pattern']}", *facts(report)]
-    for table in tables(report):
-        parts += ["", table.heading, *_aligned(table)]
+    for made in tables(report):
+        parts += ["", made.heading, *_aligned(made)]
     return "\n".join(parts) + "\n"
 
 
@@ -87,7 +91,7 @@ def tables(report: dict[str, Any]) -> list[Table]:
     made.append(_entries("Never produced", report["unreachable"]["listed"]))
     if "unused" in report:
         made.append(_entries("Longest entries that do not occur in this text", report["unused"]["listed"]))
-    return [table for table in made if table.rows]
+    return [each for each in made if each.rows]
 
 
 def _entries(heading: str, entries: list[dict[str, Any]]) -> Table:
@@ -95,10 +99,10 @@ def _entries(heading: str, entries: list[dict[str, Any]]) -> Table:
     return Table(heading, ("bytes", "entry", "ID"), rows)
 
 
-def _aligned(table: Table) -> list[str]:
+def _aligned(made: Table) -> list[str]:
     """Align numbers to the right and texts to the left, with two spaces between columns."""
-    cells = [[cell["text"] if isinstance(cell, dict) else cell for cell in row] for row in table.rows]
-    widths = [max(map(len, column)) for column in zip(table.columns, *cells, strict=True)]
+    cells = [[cell["text"] if isinstance(cell, dict) else cell for cell in row] for row in made.rows]
+    widths = [max(map(len, column)) for column in zip(made.columns, *cells, strict=True)]
     right = [all(_is_number(row[place]) for row in cells) for place in range(len(widths))]
     return [
         "  "
@@ -106,9 +110,75 @@ def _aligned(table: Table) -> list[str]:
             cell.rjust(width) if is_right else cell.ljust(width)
             for cell, width, is_right in zip(row, widths, right, strict=True)
         ).rstrip()
-        for row in [table.columns, *cells]
+        for row in [made.columns, *cells]
     ]
 
 
 def _is_number(cell: str) -> bool:
     return cell.removesuffix(" %").replace(",", "").replace(".", "").isdecimal()
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str) -> str:
+    """Return the page of a report. entries: the text of each entry by ID. name: the file or repository."""
+    where = f", {escaped(name)}" if Path(name).name != name else ""
+    items = "".join(f"<li>{escaped(fact)}</li>" for fact in facts(report))
+    return page(
+        Path(name).name,
+        f"tokenizer{where}, pattern {escaped(report['tokenizer']['pattern'])}",
+        _cards(report),
+        [
+            section("Summary", f"<ul>{items}</ul>"),
+            *(_section(each, report, entries) for each in tables(report)),
+        ],
+        kind="tokenizer report",
+        made_by="tokenmill report",
+    )
+
+
+def _cards(report: dict[str, Any]) -> list[tuple[str, str]]:
+    about = report["tokenizer"]
+    cards = [(f"{about['entries']:,}", "entries"), (f"{about['special_tokens']:,}", "special tokens")]
+    if text := report.get("text"):
+        return [
+            *cards,
+            (f"{text['bytes_per_token']:.3f}", "bytes of text per token"),
+            (percent(text["pretokens_in_one_token"], 1), "of pretokens are one token"),
+            (percent(report["unused"]["share"], 1), "of entries do not occur in the text"),
+        ]
+    return [
+        *cards,
+        (f"{report['strange']['count']:,}", "unusual entries"),
+        (f"{report['unreachable']['count']:,}", "entries that are never produced"),
+    ]
+
+
+def _section(made: Table, report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
+    most = {column: max(_number(row[column]) for row in made.rows) or 1 for column in made.bars}
+
+    def cell(column: int, value: Any) -> str:
+        if isinstance(value, dict):
+            return entry_html(value["id"], entries[value["id"]])
+        return bar(_number(value) / most[column], value) if column in most else escaped(value)
+
+    rows = [[cell(column, value) for column, value in enumerate(row)] for row in made.rows]
+    kind = "bars" if made.bars else "entries left why" if "reason" in made.columns else "entries left"
+    if "entry" in made.columns or made.bars:
+        return section(made.heading, table(made.columns, rows, kind))
+    points = [
+        Point(
+            point["vocab_size"],
+            point["bytes_per_token"],
+            f"{entries_} entries: {rate} bytes per token, {tokens} tokens",
+        )
+        for point, (entries_, rate, tokens) in zip(report["curve"], made.rows, strict=True)
+    ]
+    drawn = curve(points, "vocabulary size, including special tokens", "bytes per token")
+    note = "Each point encodes the text with the first merges only, as a smaller vocabulary would."
+    return section(made.heading, drawn + folded("The numbers", table(made.columns, rows)), note)
+
+
+def _number(cell: str) -> float:
+    return float(cell.removesuffix(" %").replace(",", ""))

@@ -17,16 +17,15 @@ from bpe.errors import UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretokenizer import Pretokenizer
-from bpe.reports.entry_use import measure_use, unreachable_ids
 from bpe.reports.measuring_encoder import (
     counts_for,
     is_measurable,
     texts_of_entries,
+    unreachable_ids,
     whole_encoder,
 )
 from bpe.reports.report import describe_entries, entry_text, make_report, strangeness
-from bpe.reports.report_page import report_page
-from bpe.reports.report_text import report_text
+from bpe.reports.report_text import report_page, report_text
 from bpe.reports.scripts import script_of_bytes
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes

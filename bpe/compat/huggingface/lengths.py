@@ -8,7 +8,7 @@ from typing import Any, Final
 from bpe.compat.huggingface.arguments import camel, count, id_number, one_of, snake, text, warn_unknown
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.errors import BadArgument
-from bpe.formats.huggingface_postprocessor import PADDING, TRUNCATION
+from bpe.formats.huggingface_components import PADDING, TRUNCATION
 
 _DIRECTIONS: Final = ("left", "right")
 _SPELLED: Final = ("strategy", "direction")  # fields that tokenizer.json spells in camel case

@@ -16,7 +16,7 @@ from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.formats import huggingface
 from bpe.formats.by_path import read_file
 from bpe.formats.byte_alphabet import to_characters
-from bpe.formats.huggingface_envelope import MODEL
+from bpe.formats.huggingface import MODEL
 from bpe.formats.json_input import anything, parse
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import TextRules

@@ -12,7 +12,7 @@ from bpe.compat.huggingface import arguments
 from bpe.compat.huggingface.component import BYTE_LEVEL, Component, SequenceOf, TokenAndId, define
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.errors import BadArgument, shown
-from bpe.formats.huggingface_postprocessor import PROCESSORS
+from bpe.formats.huggingface_components import PROCESSORS
 
 _TEMPLATE: Final = ("single", "pair", "special_tokens")
 _SEQUENCE: Final = re.compile(r"\$(?:([ABab])|(\d+))?(?::(\d+))?")
