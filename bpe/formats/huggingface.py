@@ -1,8 +1,8 @@
 """Reader and writer of Hugging Face's tokenizer.json.
 
-The core reads entries and merges in one pass over the file. Everything else is read from the outline, the
-document without these two values: every component is executed or rejected with its JSON path, never ignored. `encode` adds the tokens of the post_processor on request. Truncation
-and padding are stored and written back, but never applied.
+The core reads entries and merges in one pass over the file. Everything else is read from the outline, the document
+without these two values: every component is executed or rejected with its JSON path, never ignored. `encode` adds the
+tokens of the post_processor on request. Truncation and padding are stored and written back, but never applied.
 
 Written files have every added token in model.vocab as well. Readers would number other tokens in their order.
 """

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from bpe.added_tokens import decoded_texts
 from bpe.compat.huggingface import arguments, lengths
 from bpe.compat.huggingface.added_tokens import AddedToken, AddedVocabulary, added_token
 from bpe.compat.huggingface.component import SHORT, short_repr
@@ -67,18 +68,8 @@ class _Built(NamedTuple):
     processor: PostProcessor | None
     around: list[tuple[list[int], list[int]] | None]
     added: dict[int, str]
-    skipped: frozenset[int]
-    not_byte_level: frozenset[int]  # added tokens that ByteLevel decodes to another text, such as "Ġ"
-
-
-def _component(name: str) -> property:
-    def get(self: Tokenizer) -> Any:
-        return self._components[name]
-
-    def put(self: Tokenizer, value: Any) -> None:
-        self._components[name] = _KINDS[name].coerce(value)
-
-    return property(get, put, doc="A component of this package or of tokenizers, or None.")
+    skipped: set[int | None]
+    not_byte_level: set[int]  # added tokens that ByteLevel decodes to another text, such as "Ġ"
 
 
 class Tokenizer:
@@ -88,67 +79,53 @@ class Tokenizer:
     padding of its file. Threads may share it while none of them changes it.
     """
 
+    model: BPE
+    normalizer: Any  # components of this package or of tokenizers, or None
+    pre_tokenizer: Any
+    post_processor: Any
+    decoder: Any
+    encode_special_tokens: bool  # whether special tokens in texts are ordinary text
+
     def __init__(self, model: BPE) -> None:
-        self._components: dict[str, Any] = dict.fromkeys(_KINDS)
+        self.__dict__.update(dict.fromkeys(_KINDS))
+        self._built: _Built | None = None
         self._added = AddedVocabulary()
         self._truncation: lengths.Parameters | None = None
         self._padding: lengths.Parameters | None = None
-        self._encode_special = False
         self._loaded: list[Any] | None = None  # `_core_state` of the core that was loaded
+        self.encode_special_tokens = False
         self.model = model
 
-    normalizer = _component("normalizer")
-    pre_tokenizer = _component("pre_tokenizer")
-    post_processor = _component("post_processor")
-    decoder = _component("decoder")
-
-    @property
-    def model(self) -> BPE:
-        """The model, a BPE."""
-        return self._model
-
-    @model.setter
-    def model(self, model: BPE) -> None:
-        if not isinstance(model, BPE):
-            raise TypeError(f"model: must be a BPE (got {shown(model)})")
-        self._model = model
-        self._built: _Built | None = None
-
-    @property
-    def encode_special_tokens(self) -> bool:
-        """Whether special tokens in texts are ordinary text."""
-        return self._encode_special
-
-    @encode_special_tokens.setter
-    def encode_special_tokens(self, value: bool) -> None:
-        self._encode_special = bool(value)
-        self._built = None
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _KINDS:
+            value = _KINDS[name].coerce(value)
+        elif name == "model" and not isinstance(value, BPE):
+            raise TypeError(f"model: must be a BPE (got {shown(value)})")
+        elif name == "encode_special_tokens":
+            value = bool(value)
+        super().__setattr__(name, value)
+        if name in ("model", "encode_special_tokens"):
+            self._built = None
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        component = self._components[name]
+        component = getattr(self, name)
         return None if component is None else component.to_json()
 
     # -- the core ------------------------------------------------------------------------------------------------
 
     def _current(self) -> _Built:
         """Return the result for the current state. Threads may build equal results at the same time."""
-        built, state = self._built, [self._model.values(), *self._components.values()]
+        built, state = self._built, [self.model.values(), *(getattr(self, name) for name in _KINDS)]
         if built is None or built.state != state:
             built = self._built = self._build(copy.deepcopy(state))
         return built
 
     def _build(self, state: list[Any]) -> _Built:
-        added = {id_: token.content for id_, token in self._added.tokens.items()}
-        normalizer = normalizer_from_json(self._json("normalizer"))
-        for id_, token in self._added.tokens.items():
-            if token.normalized and normalizer is not None:
-                added[id_] = normalizer.of_tokens.apply_to_text(token.content)
+        added = decoded_texts(self._added.for_core(), normalizer_from_json(self._json("normalizer")), {})
         # Special tokens are skipped by their text, which is an added token or an entry.
         special = self._added.special
-        skipped = {id_ for id_, text in added.items() if text in special}
-        for entry_id in map(self._model.token_to_id, special):
-            if entry_id is not None and entry_id not in added:
-                skipped.add(entry_id)
+        skipped: set[int | None] = {id_ for id_, text in added.items() if text in special}
+        entries = {self.model.token_to_id(text) for text in special} - {None, *added}
         not_byte_level = {
             id_
             for id_, text in added.items()
@@ -156,29 +133,28 @@ class Tokenizer:
         }
         around = [self._around(add_special_tokens) for add_special_tokens in (False, True)]
         engine = cache(self._build_engine)
-        processor = dict(zip(self._components, state[1:], strict=True))["post_processor"]
-        return _Built(state, engine, processor, around, added, frozenset(skipped), frozenset(not_byte_level))
+        processor = state[1 + list(_KINDS).index("post_processor")]
+        return _Built(state, engine, processor, around, added, skipped | entries, not_byte_level)
 
     def _build_engine(self) -> Engine:
         components = tuple(each for each, _ in components_from_json(self._json("pre_tokenizer")))
-        model = self._model
-        return Engine(self._core(), components, lambda: model.vocab, self._ignored())
+        return Engine(self._core(), components, lambda: self.model.vocab, self._ignored())
 
     def _ignored(self) -> frozenset[str]:
-        return frozenset(self._added.special) if self._encode_special else frozenset()
+        return frozenset(self._added.special) if self.encode_special_tokens else frozenset()
 
     def _core(self) -> CoreTokenizer:
         """Return the core that was loaded, if nothing in it has changed, else a new one."""
         if self._loaded is not None and self._loaded == self._core_state():
-            assert self._model.core is not None
-            return self._model.core
+            assert self.model.core is not None
+            return self.model.core
         names = ("truncation", "padding", "post_processor")
         root = self._root() | dict.fromkeys(names) | {"decoder": ByteLevel().to_json()}
-        return CoreTokenizer.from_parts(huggingface.read(self._model.document(root).encode()))
+        return CoreTokenizer.from_parts(huggingface.read(self.model.document(root).encode()))
 
     def _core_state(self) -> list[Any]:
         components = copy.deepcopy([self.normalizer, self.pre_tokenizer])
-        return [id(self._model), self._model.values(), *components, self._added.for_core()]
+        return [id(self.model), self.model.values(), *components, self._added.for_core()]
 
     # -- vocabulary ----------------------------------------------------------------------------------------------
 
@@ -193,18 +169,18 @@ class Tokenizer:
     def _add(self, tokens: Iterable[Any], special: bool) -> int:
         if isinstance(tokens, str):
             raise TypeError(f"tokens: must be a list (got {shown(tokens)})")
-        count = self._added.add([added_token(token, special) for token in tokens], self._model)
+        count = self._added.add([added_token(token, special) for token in tokens], self.model)
         self._built = None
         return count
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Return text -> ID."""
-        return dict(self._model.vocab) | (self._added.ids if with_added_tokens else {})
+        return dict(self.model.vocab) | (self._added.ids if with_added_tokens else {})
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Return the number of entries."""
-        new = [text for text in self._added.ids if self._model.token_to_id(text) is None]
-        return len(self._model) + (len(new) if with_added_tokens else 0)
+        new = [text for text in self._added.ids if self.model.token_to_id(text) is None]
+        return len(self.model) + (len(new) if with_added_tokens else 0)
 
     def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
         """Return ID -> added token, by ascending ID."""
@@ -213,14 +189,14 @@ class Tokenizer:
     def token_to_id(self, token: str) -> int | None:
         """Return the ID of an added token or an entry."""
         id_ = self._added.ids.get(arguments.text("token", token))
-        return self._model.token_to_id(token) if id_ is None else id_
+        return self.model.token_to_id(token) if id_ is None else id_
 
     def id_to_token(self, id: int) -> str | None:
         """Return the text of an entry, or the normalized text of an added token."""
         return self._token(self._current(), arguments.id_number("id", id))
 
     def _token(self, built: _Built, id_: int) -> str | None:
-        return built.added[id_] if id_ in built.added else self._model.id_to_token(id_)
+        return built.added[id_] if id_ in built.added else self.model.id_to_token(id_)
 
     # -- lengths -------------------------------------------------------------------------------------------------
 
@@ -320,7 +296,8 @@ class Tokenizer:
     @staticmethod
     def _loaded_from(model: BPE, core: CoreTokenizer, components: dict[str, Any]) -> Tokenizer:
         made = Tokenizer(model)
-        made._components = {name: kind.from_json(components.get(name)) for name, kind in _KINDS.items()}
+        for name, kind in _KINDS.items():
+            setattr(made, name, kind.from_json(components.get(name)))
         made._added = AddedVocabulary(core.added_tokens)
         made._truncation = lengths.truncation_from_json(core.truncation)
         made._padding = lengths.padding_from_json(core.padding)
@@ -344,7 +321,7 @@ class Tokenizer:
                 "library. Train with Tokenizer.train_from_iterator and wrap the result (see "
                 "docs/reference/drop-in-apis.md)."
             )
-        text = self._model.document(self._root())
+        text = self.model.document(self._root())
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
 
     def _root(self) -> dict[str, Any]:
@@ -355,13 +332,13 @@ class Tokenizer:
             "truncation": lengths.truncation_to_json(self._truncation),
             "padding": lengths.padding_to_json(self._padding),
             "added_tokens": [{"id": id_, **token.to_json()} for id_, token in tokens],
-            **{name: self._json(name) for name in self._components},
+            **{name: self._json(name) for name in _KINDS},
         }
 
     # -- copies and repr -----------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer.from_str, (self.to_str(),), self._encode_special
+        return Tokenizer.from_str, (self.to_str(),), self.encode_special_tokens
 
     def __setstate__(self, state: bool) -> None:
         self.encode_special_tokens = state
@@ -372,15 +349,15 @@ class Tokenizer:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)  # with the immutable core
-        made._model = copy.copy(self._model)
-        made._loaded = None if self._loaded is None else [id(made._model), *self._loaded[1:]]
-        made._components = copy.deepcopy(self._components, memo)
+        made.model = copy.copy(self.model)
+        made._loaded = None if self._loaded is None else [id(made.model), *self._loaded[1:]]
+        for name in _KINDS:
+            setattr(made, name, copy.deepcopy(getattr(self, name), memo))
         made._added = self._added.copy()
-        made._built = None
         return made
 
     def _to_show(self) -> dict[str, Any]:
-        root: dict[str, Any] = {"type": "Tokenizer"} | self._root() | {"model": self._model.to_json()}
+        root: dict[str, Any] = {"type": "Tokenizer"} | self._root() | {"model": self.model.to_json()}
         for name in ("truncation", "padding"):
             if root[name] is not None:
                 root[name] = {"type": f"{name.capitalize()}Params"} | root[name]
@@ -552,5 +529,5 @@ class Tokenizer:
 
     def _train(self, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
         components = self._json("normalizer"), self._json("pre_tokenizer")
-        self.model = train(self._model, self._added.for_core(), self._ignored(), *components, texts, trainer)
+        self.model = train(self.model, self._added.for_core(), self._ignored(), *components, texts, trainer)
         self.add_special_tokens(trainer.special_tokens if trainer is not None else [])
