@@ -20,6 +20,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.reports.measuring_encoder import (
     counts_for,
     is_measurable,
+    measure_use,
     texts_of_entries,
     unreachable_ids,
     whole_encoder,
