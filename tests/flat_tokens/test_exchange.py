@@ -115,52 +115,8 @@ def test_empty_documents_are_counted(capsys: Captured) -> None:
     assert documents("d")["train"] == [[1, 2], [3]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "flag"),
-    [
-        ("--to nanogpt", "--append-token"),
-        ("--to npy --text", "--text"),
-        ("--to npy --dtype int8", "--dtype"),
-        ("--to jsonl --dtype uint16", "--dtype"),
-        ("--to npy --append-token 4294967295", "--append-token"),
-        ("--to jsonl --text --tokenizer nowhere.json", "--tokenizer"),
-        ("--to npy --output d/x", "--output"),
-    ],
-)
-def test_wrong_arguments_of_export_are_one_line(
-    arguments: str, flag: str, make_dataset: MakeDataset, capsys: Captured
-) -> None:
-    make_dataset()
-    assert run(f"export d --output out {arguments}") == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"tokenmill: error: {flag}: ")
-    assert error.count("\n") == 1
-    assert names() == ["d"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "where"),
-    [
-        ("nanogpt", 2, "a.bin: "),
-        ("nanogpt --separator-token 2 --dtype int8", 2, "--dtype: "),
-        ("nanogpt --separator-token 2 --column x", 2, "--column: "),
-        ("nanogpt --separator-token 2 --vocabulary 3", 3, "a.bin: token 2: "),
-        ("nanogpt --separator-token 2 --tokenizer no.json", 2, "--tokenizer: "),
-        ("nanogpt --separator-token 2 --validation nowhere.bin", 2, "nowhere.bin: "),
-        ("nanogpt --separator-token 2 --validation .", 2, "error: .: "),
-        ("nanogpt --separator-token 2 --dtype uint32", 3, "a.bin: "),
-        ("npy", 3, "a.bin: "),
-    ],
-)
-def test_wrong_arguments_of_import_are_one_line(
-    arguments: str, code: int, where: str, folder: Path, capsys: Captured
-) -> None:
-    np.array([1, 2, 3], np.uint16).tofile("a.bin")
-    assert run(f"import {folder}/a.bin --from {arguments} --output {folder}/d") == code
-    error = capsys.readouterr().err
-    assert where in error
-    assert error.count("\n") == 1
-    assert names() == ["a.bin"]
 
 
 @pytest.mark.promise("foreign-files")

@@ -18,15 +18,14 @@ from bounded_run import Target
 from mutations import HUGE, change_bytes, change_json, change_message, change_text, change_value
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bpe"))
+from matrix_families import FAMILIES, Family
 from random_patterns import TEXT, random_pattern
 
 from bpe import Tokenizer, reference
 from bpe.cli.ids_file import read_ids
 from bpe.formats import gpt2, huggingface, sentencepiece, tekken, tiktoken
 from bpe.formats.byte_alphabet import to_characters
-from bpe.formats.protobuf import bytes_field, float_field, varint_field
 from bpe.normalizers import Charsmap, Normalizer, Precompiled
-from bpe.patterns import HUGGINGFACE_SPELLINGS
 from bpe.presets import PRESETS
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -42,6 +41,8 @@ TEXTS = (
     "a" * 300,
 )
 WORDS = {b"the": 9, b" the": 7, b" then": 3, b" mill": 5, "Größe".encode(): 2, " 你好".encode(): 2, b"12": 4}
+DOCUMENTS = [name for name in FAMILIES if not name.startswith(("rank", "tekken", "SentencePiece"))][::4]
+MODELS = [name for name in FAMILIES if name.startswith("SentencePiece")]
 MERGES = reference.train(WORDS, 30)
 ENTRIES = list(dict.fromkeys([*(bytes([b]) for b in range(256)), *(left + right for left, right in MERGES)]))
 
@@ -59,144 +60,33 @@ def use(tokenizer: Tokenizer) -> None:
 
 # -- tokenizer.json ------------------------------------------------------------------------------------------------
 
-_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-_NO_REGEX = _BYTE_LEVEL | {"use_regex": False}
-_METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-_A_AND_B = {"A": {"Sequence": {"id": "A", "type_id": 0}}, "B": {"Sequence": {"id": "B", "type_id": 1}}}
-
-
-def _split(expression: str, behavior: str = "Isolated") -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior, "invert": False}
-
-
-_PRETOKENIZERS: tuple[Any, ...] = (
-    _BYTE_LEVEL,
-    {
-        "type": "Sequence",
-        "pretokenizers": [_split(r"\p{N}{1,3}"), _split(HUGGINGFACE_SPELLINGS["llama3"]), _NO_REGEX],
-    },
-    {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, _BYTE_LEVEL]},
-    {
-        "type": "Sequence",
-        "pretokenizers": [{"type": "Punctuation", "behavior": "Contiguous"}, _METASPACE, _NO_REGEX],
-    },
-    {
-        "type": "Sequence",
-        "pretokenizers": [_split(r"\s+(?!\S)|[a-z]+", "Removed"), {"type": "WhitespaceSplit"}, _NO_REGEX],
-    },
-    {"type": "Sequence", "pretokenizers": [{"type": "BertPreTokenizer"}, _NO_REGEX]},
-)
-_NORMALIZERS: tuple[Any, ...] = (
-    None,
-    {"type": "NFC"},
-    {
-        "type": "Sequence",
-        "normalizers": [
-            *({"type": name} for name in ("NFKD", "Lowercase", "StripAccents", "Nmt")),
-            {"type": "Strip", "strip_left": True, "strip_right": False},
-            {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-            {"type": "Replace", "pattern": {"Regex": r"\s+|\d{2}"}, "content": "xyz"},
-            {"type": "Prepend", "prepend": "▁"},
-            {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
-             "lowercase": True},
-        ],
-    },
-)  # fmt: skip
-_POST_PROCESSORS: tuple[Any, ...] = (
-    None,
-    _BYTE_LEVEL,
-    {
-        "type": "RobertaProcessing",
-        "sep": ["</s>", 301],
-        "cls": ["<s>", 300],
-        "trim_offsets": True,
-        "add_prefix_space": False,
-    },
-    {
-        "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, _A_AND_B["A"]],
-        "pair": [_A_AND_B["A"], {"SpecialToken": {"id": "</s>", "type_id": 0}}, _A_AND_B["B"]],
-        "special_tokens": {
-            text: {"id": text, "ids": [id_], "tokens": [text]} for text, id_ in (("<s>", 300), ("</s>", 301))
-        },
-    },
-)
-
 
 @cache
-def tokenizer_documents() -> list[dict[str, Any]]:
-    """Return valid tokenizer.json values that cover all components."""
-    made: list[dict[str, Any]] = []
-    first = len(ENTRIES)
-    renumbered = json.dumps(_POST_PROCESSORS).replace("300", str(first)).replace("301", str(first + 1))
-    in_vocab = {to_characters(entry): id_ for id_, entry in enumerate(ENTRIES)}
-    added = [
-        {"id": in_vocab.get(text, first + at), "content": text, "single_word": at == 2, "lstrip": at == 1,
-         "rstrip": False, "normalized": at > 1, "special": at < 2}
-        for at, text in enumerate(("<s>", "</s>", "<|x|>", "the"))
-    ]  # fmt: skip
-    for pretokenizer in _PRETOKENIZERS:
-        for at, normalizer in enumerate(_NORMALIZERS):
-            made.append(
-                {
-                    "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
-                    "normalizer": normalizer, "pre_tokenizer": pretokenizer,
-                    "post_processor": json.loads(renumbered)[at], "decoder": _BYTE_LEVEL,
-                    "model": {
-                        "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-                        "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
-                        "ignore_merges": at == 1,
-                        "vocab": in_vocab,
-                        "merges": [[to_characters(part) for part in merge] for merge in MERGES],
-                    },
-                }
-            )  # fmt: skip
-    for document in made:
-        use(Tokenizer.from_parts(huggingface.read(json.dumps(document).encode())))
-    return [*made, *_text_documents()]
-
-
-def _text_documents() -> list[dict[str, Any]]:
-    """Return vocabularies of text entries: with byte fallback, with an unknown token, with a suffix."""
-    texts = ["<unk>", "<s>", "▁", "t", "h", "e", "▁t", "he", "▁the", "é", "é</w>", "the</w>"]
-    decoders = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
-                {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]  # fmt: skip
-    made = []
-    for fallback, suffix in ((True, None), (False, None), (False, "</w>")):
-        vocab = [*texts[:2], *(f"<0x{byte:02X}>" for byte in range(256) if fallback), *texts[2:]]
-        made.append(
-            {
-                "version": "1.0",
-                "added_tokens": [{"id": 0, "content": "<unk>", "special": True}],
-                "normalizer": {"type": "Sequence", "normalizers": [
-                    {"type": "Prepend", "prepend": "▁"},
-                    {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-                ]} if suffix is None else {"type": "Lowercase"},
-                "pre_tokenizer": None if suffix is None else {"type": "Whitespace"},
-                "decoder": {"type": "Sequence", "decoders": decoders} if suffix is None
-                else {"type": "BPEDecoder", "suffix": suffix},
-                "model": {
-                    "type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": fallback,
-                    "end_of_word_suffix": suffix, "vocab": {text: id_ for id_, text in enumerate(vocab)},
-                    "merges": ["▁ t", "h e", "▁t he"],
-                },
-            }
-        )  # fmt: skip
-        use(Tokenizer.from_parts(huggingface.read(json.dumps(made[-1]).encode())))
+def family(name: str) -> Family:
+    """Return a tokenizer of the matrix, which is read without an error."""
+    made = FAMILIES[name]()
+    if made.root is not None:
+        use(Tokenizer.from_parts(huggingface.read(made.data)))
     return made
 
 
+def document(rng: random.Random) -> dict[str, Any]:
+    """Return the tokenizer.json of a family."""
+    root = family(rng.choice(DOCUMENTS)).root
+    assert root is not None
+    return root
+
+
 def make_tokenizer_json(rng: random.Random, _: Path) -> bytes:
-    documents = tokenizer_documents()
-    root = dict(rng.choice(documents))
+    root = dict(document(rng))
     if rng.random() < 0.6:  # entries and merges outnumber everything else
         vocab, merges = root["model"]["vocab"], root["model"]["merges"]
         root["model"] = {**root["model"], "vocab": {}, "merges": []}
-        changed = change_value(rng, root, [rng.choice(documents)])
+        changed = change_value(rng, root, [document(rng)])
         if isinstance(changed, dict) and isinstance(changed.get("model"), dict):
             changed["model"] |= {"vocab": vocab, "merges": merges}
         return json.dumps(changed).encode()
-    return change_json(rng, root, [rng.choice(documents)])
+    return change_json(rng, root, [document(rng)])
 
 
 def read_tokenizer_json(data: bytes) -> None:
@@ -240,21 +130,10 @@ def read_rank_file(data: bytes) -> None:
 
 
 def make_tekken(rng: random.Random, _: Path) -> bytes:
-    root = {
-        "config": {
-            "pattern": HUGGINGFACE_SPELLINGS["o200k"], "num_vocab_tokens": len(ENTRIES),
-            "default_vocab_size": len(ENTRIES) + 3, "default_num_special_tokens": 3, "version": "v3",
-        },
-        "vocab": [
-            {"rank": rank, "token_bytes": base64.b64encode(entry).decode(), "token_str": None}
-            for rank, entry in enumerate(ENTRIES)
-        ],
-        "special_tokens": [{"rank": rank, "token_str": f"<{rank}>", "is_control": True} for rank in range(2)],
-    }  # fmt: skip
+    root = json.loads(family("tekken.json").data)
     if rng.random() < 0.6:
-        return json.dumps(
-            root | change_value(rng, {k: root[k] for k in ("config", "special_tokens")})
-        ).encode()
+        small = change_value(rng, {key: root[key] for key in ("config", "special_tokens")})
+        return json.dumps(root | small if isinstance(small, dict) else small).encode()
     return change_json(rng, root)
 
 
@@ -292,29 +171,8 @@ def read_charsmap(data: bytes) -> None:
             normalizer.apply(text.encode())
 
 
-@cache
-def _model(charsmap: bytes) -> bytes:
-    pieces = [
-        ("<unk>", 0.0, 2),
-        ("<s>", 0.0, 3),
-        ("</s>", 0.0, 3),
-        *((f"<0x{b:02X}>", 0.0, 6) for b in range(256)),
-    ]
-    texts = ["▁t", "he", "▁the", "▁", "t", "h", "e", "a", "é", "<x>"]
-    pieces += [
-        (text, -float(at), 4 if text == "<x>" and not charsmap else 1) for at, text in enumerate(texts)
-    ]
-    message = b"".join(
-        bytes_field(1, bytes_field(1, text.encode()) + float_field(2, score) + varint_field(3, kind))
-        for text, score, kind in pieces
-    )
-    message += bytes_field(2, varint_field(3, 2) + varint_field(4, len(pieces)) + varint_field(35, 1))
-    rules = bytes_field(1, b"nmt_nfkc") + (bytes_field(2, charsmap) if charsmap else b"")
-    return message + bytes_field(3, rules + varint_field(3, int(bool(charsmap))) + varint_field(4, 0))
-
-
 def make_sentencepiece(rng: random.Random, _: Path) -> bytes:
-    return change_message(rng, _model(rng.choice([b"", _charsmap(random.Random(rng.randrange(3)))])))
+    return change_message(rng, family(rng.choice(MODELS)).data)
 
 
 def read_sentencepiece(data: bytes) -> None:
