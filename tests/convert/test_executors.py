@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -83,21 +83,6 @@ def test_an_executor_that_cannot_cancel_hides_no_error() -> None:
     Path("in/zz.jsonl").write_text('{"text": 5}\n')
     with pytest.raises(Exception, match=r"in/zz\.jsonl.*line 1"):
         convert(CannotCancel(2), **OPTIONS)
-
-
-class TwiceExecutor(Executor):
-    """Runs each task twice, as a cluster may, and keeps the second result."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        first, second = (Inline().submit(fn, *args, **kwargs) for _ in range(2))
-        return second if first.exception() is None else first
-
-
-@pytest.mark.slow
-def test_tasks_that_run_twice(clean: dict[str, bytes]) -> None:
-    with small():
-        convert(TwiceExecutor(), **OPTIONS)
-    assert tree("out") == clean
 
 
 @pytest.mark.slow

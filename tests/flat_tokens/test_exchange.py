@@ -115,10 +115,6 @@ def test_empty_documents_are_counted(capsys: Captured) -> None:
     assert documents("d")["train"] == [[1, 2], [3]]
 
 
-
-
-
-
 @pytest.mark.promise("foreign-files")
 def test_only_our_outputs_are_replaced_and_on_request(make_dataset: MakeDataset, capsys: Captured) -> None:
     make_dataset()

@@ -12,7 +12,6 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from small_datasets import EXAMPLE, TOKENIZER, from_sequences, write_dataset
@@ -22,10 +21,8 @@ import flat_tokens
 from flat_tokens import writer as low_level
 from flat_tokens.errors import ArgumentError, DatasetError, RefusedError
 from tests.flat_tokens.contract.drawn_datasets import (
-    SPLITS,
     Drawn,
     Sequences,
-    arrays_of,
     bits_of,
     content,
     cut,
@@ -35,30 +32,6 @@ from tests.flat_tokens.contract.drawn_datasets import (
     sequences,
 )
 from tokenmill.stores import AlreadyThere, open_store
-
-
-@pytest.mark.slow
-@pytest.mark.promise("format")
-@given(datasets())
-def test_zarr_reads_the_arrays_of_the_format(drawn: Drawn) -> None:
-    with TemporaryDirectory() as folder:
-        root = Path(folder, "d")
-        drawn.write(root)
-        group = zarr.open_group(root, mode="r")
-        for split, rows in drawn.splits.items():
-            expected = arrays_of(rows)
-            for name in ("encoded_tokens", "seq_starts"):
-                array: Any = group[f"{split}/{name}"]
-                assert array[:].tolist() == expected[name]
-            assert dict(group[split].attrs) == {"max_token_id": expected["max_token_id"]}
-        dataset = flat_tokens.open(root)
-        for split in SPLITS:
-            mask = dataset[split].loss_mask
-            assert (mask is None) == (drawn.masks is None)
-            if mask is not None and drawn.masks is not None:
-                assert mask[:].tolist() == bits_of(drawn.masks[split])
-        assert flat_tokens.verify_dataset(root).problems == ()
-        assert sorted(path.name for path in Path(folder).iterdir()) == ["d"]
 
 
 @given(datasets(), st.lists(st.integers(0, 40), max_size=20))
