@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.promise("max-memory")
+pytestmark = [
+    pytest.mark.promise("max-memory"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc"),
+]
 
 # A fork would start with the peak of the parent, so measure the process itself.
 SCRIPT = """
@@ -94,55 +97,42 @@ def least_mb(tmp_path_factory: pytest.TempPathFactory) -> int:
     return int(float(named[1])) + 1
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(
-    "text", [words, cjk, long_lines, one_letter, two_letters], ids=lambda make: make.__name__
-)
-@pytest.mark.parametrize("more_mb", [0, 60])
-def test_counting_keeps_to_the_memory(
-    text: Callable[[random.Random], bytes], more_mb: int, least_mb: int, tmp_path: Path
-) -> None:
-    (tmp_path / "text").write_bytes(text(random.Random(1)))
-    limit_mb = least_mb + more_mb
-    code, peak, error = run(
-        "count", tmp_path / "text", "--max-memory", f"{limit_mb}MB", "--quiet", "--output", tmp_path / "c"
-    )
-    assert peak <= limit_mb * 10**6, error
-    # Only text without an offset to cut at may be too large to count.
-    assert code == 0 or (code == 5 and "/text: byte " in error), error
+COUNT, TRAIN = "count {text} --output {out}", "train {text} --vocab-size 40000 --output {out}"
+SHORT = TRAIN.replace("40000", "2000")
+CASES = [
+    *((COUNT, text) for text in (words, cjk, long_lines, one_letter, two_letters)),
+    *((TRAIN, text) for text in (words, one_letter, one_document)),
+    *((f"{TRAIN} --max-token-bytes 0", text) for text in (one_letter, one_document)),
+    (f"{SHORT} --continue-from {{old}}", words),
+    (f"{SHORT} --limit-alphabet 5", one_letter),
+    (f"{SHORT} --like pythia", words),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        (words, []),
-        (one_letter, []),
-        (one_document, []),
-        (one_letter, ["--max-token-bytes", "0"]),
-        (one_document, ["--max-token-bytes", "0"]),
-    ],
-    ids=lambda value: value.__name__ if callable(value) else " ".join(value) or "default",
-)
+@pytest.mark.parametrize(("command", "text"), CASES, ids=lambda each: getattr(each, "__name__", each))
 @pytest.mark.parametrize("more_mb", [0, 120])
-def test_training_keeps_to_the_memory(
-    text: Callable[[random.Random], bytes], limit: list[str], more_mb: int, least_mb: int, tmp_path: Path
+def test_commands_keep_to_the_memory(
+    command: str, text: Callable[[random.Random], bytes], more_mb: int, least_mb: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "text").write_bytes(text(random.Random(2)))
-    limit_mb = least_mb + more_mb
-    command = ["train", tmp_path / "text", "--max-memory", f"{limit_mb}MB", "--quiet"]
-    command += ["--vocab-size", "40000", *limit, "--output", tmp_path / "t.json"]
-    code, peak, error = run(*command)
+    names = {name: str(tmp_path / name) for name in ("text", "out", "old")}
+    made = text(random.Random(1))[: 4_000_000 if command.startswith(SHORT) else None]
+    (tmp_path / "text").write_bytes(made)
+    if "{old}" in command:
+        (tmp_path / "small").write_bytes(made[:20_000])
+        small = ("train", tmp_path / "small", "--vocab-size", 300, "--quiet", "--output", names["old"])
+        assert run(*small)[0] == 0
+    limit_mb = least_mb + more_mb + 20 * command.startswith(SHORT)  # more than the least of a plain training
+    code, peak, error = run(*command.format(**names).split(), "--quiet", "--max-memory", f"{limit_mb}MB")
     assert peak <= limit_mb * 10**6, error
-    # Entries of any length may need more.
-    assert code == 0 if more_mb > 20 and not limit else code in (0, 5), error
-    assert (tmp_path / "t.json").exists() == (code == 0)
+    if command == COUNT:  # only text without an offset to cut at may be too large to count
+        assert code == 0 or (code == 5 and "/text: byte " in error), error
+    else:  # entries of any length may need more
+        assert code == 0 if more_mb and "--max-token-bytes" not in command else code in (0, 5), error
+    assert (tmp_path / "out").exists() == (code == 0)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int) -> None:
     text = random.Random(3).choices(b"abcdefghijklmnopqrstuvwxyz ", k=3_000_000)
     (tmp_path / "text").write_bytes(bytes(text))
@@ -165,7 +155,6 @@ def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_mb: int) -> None:
     (tmp_path / "text").write_bytes(words(random.Random(5))[: 1 << 20])
     limit_mb = least_mb + 10
@@ -182,7 +171,6 @@ def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_m
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_fit_works_at_the_smallest_limit(tmp_path: Path, least_mb: int) -> None:
     rng = random.Random(4)
     common = [bytes(rng.choices(b"abcdefgh", k=rng.randint(2, 7))) for _ in range(2000)]
@@ -202,7 +190,6 @@ def named_limit(error: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("make", [one_letter, period, long_words], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("fit", [False, True])
 def test_a_limit_that_is_named_for_long_pretokens_is_enough(
@@ -224,27 +211,3 @@ def test_a_limit_that_is_named_for_long_pretokens_is_enough(
         assert "could not be saved" not in error
         limit, refused = named_limit(error), stage
     assert code == 0, error
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("options", ["--continue-from", "--limit-alphabet", "--like"])
-@pytest.mark.parametrize("text", [words, one_letter], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("more_mb", [20, 150])
-def test_other_starts_keep_to_the_memory(
-    text: Callable[[random.Random], bytes], more_mb: int, options: str, least_mb: int, tmp_path: Path
-) -> None:
-    made = text(random.Random(2))[:4_000_000]
-    (tmp_path / "text").write_bytes(made)
-    old = tmp_path / "old.json"
-    if options == "--continue-from":
-        (tmp_path / "small").write_bytes(made[:20_000])
-        assert run("train", tmp_path / "small", "--vocab-size", 300, "--quiet", "--output", old)[0] == 0
-    start = {"--continue-from": old, "--limit-alphabet": 5, "--like": "pythia"}
-    limit_mb = least_mb + more_mb
-    code, peak, error = run(
-        *("train", tmp_path / "text", "--vocab-size", 2000, options, start[options], "--quiet"),
-        *("--max-memory", f"{limit_mb}MB", "--output", tmp_path / "out.json"),
-    )
-    assert peak <= limit_mb * 10**6, error
-    assert code == 0 if more_mb > 20 else code in (0, 5), error
