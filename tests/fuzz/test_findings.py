@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from targets_corpus import read_documents
 from targets_datasets import write_litdata, write_mds, write_megatron
-from targets_tokenizers import tokenizer_documents
+from targets_tokenizers import DOCUMENTS, family
 
 from bpe import BadTokenizer, Tokenizer
 from bpe.formats import huggingface
@@ -37,7 +37,7 @@ def blocks(name: str, place: Path) -> Iterator[Any]:
 @pytest.mark.promise("limits")
 def test_components_that_double_a_text_again_and_again() -> None:
     """Forty ByteLevels expand a letter to a terabyte."""
-    root = dict(tokenizer_documents()[0])
+    root = dict(family(DOCUMENTS[0]).root or {})
     doubling = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     root["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [doubling] * 40}
     with pytest.raises(BadTokenizer, match=r"normalizer and pre_tokenizer: .*1e\+12"):
@@ -46,7 +46,7 @@ def test_components_that_double_a_text_again_and_again() -> None:
 
 @pytest.mark.parametrize("pattern", [{"String": "a"}, {"Regex": "a|b"}])
 def test_replacements_that_grow_what_replacements_made(pattern: dict[str, str]) -> None:
-    root = dict(tokenizer_documents()[0])
+    root = dict(family(DOCUMENTS[0]).root or {})
     replace = {"type": "Replace", "pattern": pattern, "content": "a" * 300}
     root["normalizer"] = replace
     Tokenizer.from_parts(huggingface.read(json.dumps(root).encode())).encode("aa")
