@@ -6,7 +6,6 @@ tokens. A dataset without masks trains all of its tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,25 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import CONVERT_AGAIN, damaged
-from flat_tokens.format import MASK_BITS, MASK_DTYPE, MASK_NAME, Bools, Int64
-from flat_tokens.storage.chunks import Positions
-from flat_tokens.storage.elements import Elements, open_elements
-from flat_tokens.storage.opened_manifest import OpenedManifest
-from flat_tokens.storage.places import Place, refuse_link
-from flat_tokens.storage.zarr_metadata import ReadMetadata
+from flat_tokens.format import MASK_BITS, Bools, Int64
+from flat_tokens.storage.elements import Elements, Positions
 
 _BOOL = np.dtype(np.bool_)
 
 
 class MaskElements(Elements):
-    """The bits of `packed`, uint8, as bool[token_count], lowest bit first."""
+    """The bits of `packed`, uint8, as bool[token_count], lowest bit first. Raise DatasetError unless there is one per
+    token."""
 
     def __init__(self, packed: Elements, token_count: int) -> None:
+        expected = -(-token_count // MASK_BITS)
+        if len(packed) != expected:
+            what = f"must have {expected} bytes for {token_count} tokens (got {len(packed)})"
+            raise damaged(packed.name, what, CONVERT_AGAIN)
         super().__init__(packed.name, _BOOL, token_count, packed.chunk_elements * MASK_BITS)
         self.packed = packed
         self.is_remote = packed.is_remote
 
-    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] | None = None) -> None:
+    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
         """See Elements."""
         first, stop = start // MASK_BITS, -(-(start + len(out)) // MASK_BITS)
         bits = np.unpackbits(self.packed.read(first, stop), bitorder="little").view(np.bool_)
@@ -52,27 +52,9 @@ class AllTrained(Elements):
     def __init__(self, name: str, token_count: int) -> None:
         super().__init__(name, _BOOL, token_count, 2**18)
 
-    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] | None = None) -> None:
+    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
         """See Elements."""
         out[:] = True
-
-
-def open_mask(
-    root: Place, split: str, token_count: int, opened: OpenedManifest | None, read: ReadMetadata
-) -> MaskElements | None:
-    """The loss mask of a split, None without one. Raise DatasetError unless it has a bit per token. opened, read: see
-    open_elements."""
-    name = f"{MASK_NAME}/{split}"
-    for folder in (root / MASK_NAME, root / MASK_NAME / split):
-        refuse_link(folder)
-    if all(read(root / MASK_NAME / split / file) is None for file in ("zarr.json", ".zarray")):
-        return None
-    packed = open_elements(name, root / MASK_NAME / split, MASK_DTYPE, opened, read=read)
-    expected = -(-token_count // MASK_BITS)
-    if len(packed) != expected:
-        what = f"must have {expected} bytes for {token_count} tokens (got {len(packed)})"
-        raise damaged(name, what, CONVERT_AGAIN)
-    return MaskElements(packed, token_count)
 
 
 def mask_of(array: Any) -> Elements | None:

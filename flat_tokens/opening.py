@@ -25,12 +25,12 @@ from flat_tokens.errors import (
     damaged,
     printable,
 )
-from flat_tokens.reader import FlatTokensArray, open_split
-from flat_tokens.storage import opened_manifest, written_metadata, zarr_metadata
+from flat_tokens.reader import FlatTokensArray, open_split, split_of
 from flat_tokens.storage.entries import highest_id
 from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, open_manifest, read_manifest, read_sources
+from flat_tokens.storage.nodes import read_group, split_arrays
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
 from flat_tokens.views import concat, of_sources
@@ -53,7 +53,7 @@ class Dataset:
     path: folder of the (first) dataset, or its location on a store. str(path) is the URL of a store.
     zarr_format: 2 or 3, of the first dataset.
     train, validation: the splits.
-    opened: the manifest when the dataset was opened, None without one. Reading raises DatasetError if it was replaced.
+    opened: the manifest when the dataset was opened. Reading raises DatasetError if it was replaced.
     parts: the datasets that this one shows, in order; empty for a single dataset.
     """
 
@@ -61,20 +61,18 @@ class Dataset:
     zarr_format: int
     train: FlatTokensArray
     validation: FlatTokensArray
-    opened: OpenedManifest | None = field(repr=False)
+    opened: OpenedManifest = field(repr=False)
     parts: tuple[Dataset, ...] = field(default=(), repr=False)
 
     @property
     def has_manifest(self) -> bool:
         """Whether every dataset has a manifest."""
-        return all(part.opened is not None for part in self.parts or (self,))
+        return all(part.opened.version for part in self.parts or (self,))
 
     @cached_property
     def manifest(self) -> Manifest | None:
         """The manifest of the (first) dataset, None without one; read on first use. Raise DatasetError if it was
         changed."""
-        if self.opened is None:
-            return None
         with self.opened.reading():
             return read_manifest(self.path)
 
@@ -82,7 +80,7 @@ class Dataset:
         """The sources of all parts as in the manifests, or the first `limit` of them. There may be a million."""
         found: list[dict[str, Any]] = []
         for part in self.parts or (self,):
-            if part.opened is not None and part.manifest is not None:
+            if part.manifest is not None:
                 with part.opened.reading():
                     rest = None if limit is None else limit - len(found)
                     found += read_sources(part.path, part.manifest, rest)
@@ -197,11 +195,11 @@ def open_by_files(root: Place) -> Dataset:
     where = printable(str(root))
     if isinstance(root, Path) and not root.is_dir():
         raise DatasetError(f"{where}: {'not a folder' if root.exists() else 'does not exist'}")
-    manifest = opened = None
-    if is_there(root / MANIFEST_NAME):  # a link or pipe is not ignored
+    manifest, opened = None, OpenedManifest(root / MANIFEST_NAME, "")
+    if is_there(opened.place):  # a link or pipe is not ignored
         manifest, opened = open_manifest(root)
-    with opened_manifest.reading(opened):
-        group = zarr_metadata.read_group(root)
+    with opened.reading():
+        group = read_group(root)
         if group is None:
             raise damaged(root, f"{NO_DATASET} (no zarr group at its root)", CONVERT_AGAIN)
         if isinstance(root, Path) and not (root / "train").is_dir():
@@ -209,16 +207,14 @@ def open_by_files(root: Place) -> Dataset:
                 raise damaged(root, "a single split, not a dataset", "Open its parent folder.")
             raise DatasetError(f"{where}: not a flat-tokens dataset (no group train)")
         splits = {name: open_split(root, name, opened) for name in flat_format.SPLITS}
-        for array in splits.values():
-            array.check_ends()
         if manifest is not None:
             _check_counts(manifest, splits, where)
     return Dataset(root, group[0], splits["train"], splits["validation"], opened)
 
 
 def open_by_manifest(root: StorePath) -> Dataset:
-    """Open the dataset on a store by its manifest alone. The metadata of the arrays follow from the layout and the
-    counts; `verify` compares them with the objects, which are complete and older than the manifest."""
+    """Open the dataset on a store by its manifest alone. How the arrays are stored follows from the layout and the
+    counts; `verify` compares this with the objects, which are complete and older than the manifest."""
     where = printable(str(root))
     try:
         manifest, opened = open_manifest(root)
@@ -229,17 +225,11 @@ def open_by_manifest(root: StorePath) -> Dataset:
     except (TypeError, ValueError) as error:
         fix = "Copy the dataset to a local disk to read it."
         raise damaged(f"{where}/{MANIFEST_NAME}", f"invalid layout ({cause(error)})", fix) from None
-    files: dict[str, bytes] = {}
-    for name, split in manifest.splits.items():
-        files |= written_metadata.split_files(layout, name, *split[:3], split.trained_tokens is not None)
-    by_url = {f"{root}/{file}": data for file, data in files.items()}
-
-    def read(place: Place) -> dict[str, Any] | None:
-        data = by_url.get(str(place))
-        return None if data is None else zarr_metadata.parse_json(data, place)
-
-    train, validation = (open_split(root, name, opened, read) for name in flat_format.SPLITS)
-    return Dataset(root, layout.zarr_format, train, validation, opened)
+    splits = {}
+    for name, (token_count, seq_count, max_token_id, trained) in manifest.splits.items():
+        arrays = split_arrays(root, name, layout, token_count, seq_count, trained is not None)
+        splits[name] = split_of(root, name, opened, max_token_id, arrays)
+    return Dataset(root, layout.zarr_format, splits["train"], splits["validation"], opened)
 
 
 def _check_counts(manifest: Manifest, splits: Mapping[str, FlatTokensArray], where: str) -> None:

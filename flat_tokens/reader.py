@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,14 @@ from flat_tokens.arguments import integer, integers
 from flat_tokens.built import core
 from flat_tokens.errors import CONVERT_AGAIN, DatasetError, RangeError, damaged, printable
 from flat_tokens.format import Bools, Int64, Uint32
-from flat_tokens.masks import open_mask
+from flat_tokens.masks import MaskElements
 from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
-from flat_tokens.storage import zarr_metadata
-from flat_tokens.storage.elements import Elements, open_elements
+from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.nodes import read_array, read_group
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, refuse_link
-from flat_tokens.storage.zarr_metadata import ReadMetadata
+from flat_tokens.storage.stored_array import StoredArray
+from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
 _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)
@@ -230,50 +231,51 @@ def wrong_sequence(name: str, index: int, count: int) -> RangeError:
     return RangeError(f"{name}: index of a sequence must be in [{-count}, {count}) (got {index})")
 
 
-def open_split(
-    root: Place,
-    name: str,
-    opened: OpenedManifest | None,
-    read: ReadMetadata = zarr_metadata.read_if_there,
-) -> FlatTokensArray:
-    """Open the split `name` of a dataset. Raise DatasetError for missing or invalid metadata.
-
-    opened: the manifest, None without one.
-    read: returns the metadata files."""
+def open_split(root: Place, name: str, opened: OpenedManifest) -> FlatTokensArray:
+    """Open the split `name` of a dataset by its metadata files. Raise DatasetError for missing or invalid ones."""
     path = root / name
-    refuse_link(path)
-    group = zarr_metadata.read_group(path, read)
+    for folder in (path, root / flat_format.MASK_NAME):
+        refuse_link(folder)
+    group = read_group(path)
     if group is None:
         raise DatasetError(
             f"{printable(str(path))}: no zarr group here, so this is not a flat-tokens dataset"
         )
-    max_token_id = _attribute(group[1], path)
-    tokens = open_elements(
-        f"{name}/{flat_format.TOKENS_NAME}",
-        path / flat_format.TOKENS_NAME,
-        flat_format.TOKENS_DTYPE,
-        opened,
-        largest=2 * max_token_id + 1,
-        read=read,
-    )
-    starts = open_elements(
-        f"{name}/{flat_format.STARTS_NAME}",
-        path / flat_format.STARTS_NAME,
-        flat_format.STARTS_DTYPE,
-        opened,
-        read=read,
-        lone_zero_may_miss=opened is None,
-    )
-    if len(starts) == 0:
-        raise damaged(f"{path}/{flat_format.STARTS_NAME}", "must have at least one entry", CONVERT_AGAIN)
-    sources = StoredSources(root, name, len(starts) - 1, opened)
-    mask = open_mask(root, name, len(tokens), opened, read)
-    return FlatTokensArray(path, name, tokens, starts, max_token_id, sources, mask)
-
-
-def _attribute(attributes: dict[str, Any], path: Place) -> int:
-    value = attributes.get(flat_format.MAX_TOKEN_ID_NAME)
-    if type(value) is not int or not 0 <= value <= flat_format.LARGEST_TOKEN_ID:
+    max_token_id = group[1].get(flat_format.MAX_TOKEN_ID_NAME)
+    if type(max_token_id) is not int or not 0 <= max_token_id <= flat_format.LARGEST_TOKEN_ID:
         rule = f"attribute {flat_format.MAX_TOKEN_ID_NAME} must be in [0, {flat_format.LARGEST_TOKEN_ID}]"
-        raise DatasetError(f"{printable(str(path))}: {rule} (got {printable(repr(value), 60)})")
-    return value
+        raise DatasetError(f"{printable(str(path))}: {rule} (got {printable(repr(max_token_id), 60)})")
+    arrays = {array: read_array(root / flat_format.array_folder(name, array)) for array in flat_format.DTYPES}
+    split = split_of(root, name, opened, max_token_id, arrays)
+    split.check_ends()
+    return split
+
+
+def split_of(
+    root: Place,
+    name: str,
+    opened: OpenedManifest,
+    max_token_id: int,
+    arrays: Mapping[str, ArrayMetadata | None],
+) -> FlatTokensArray:
+    """The split with some stored arrays, by their names; the loss mask may be missing. Raise DatasetError for a missing
+    one, another data type, or a loss mask of another length."""
+    stored: dict[str, StoredArray] = {}
+    for array, dtype in flat_format.DTYPES.items():
+        folder, metadata = flat_format.array_folder(name, array), arrays.get(array)
+        if metadata is not None:
+            if metadata.dtype != dtype.str:
+                raise DatasetError(
+                    f"{folder}: data type must be {dtype.name} in flat-tokens (got {metadata.dtype})"
+                )
+            largest = 2 * max_token_id + 1 if array == flat_format.TOKENS_NAME else -1
+            stored[array] = StoredArray(folder, metadata, opened, largest)
+        elif array != flat_format.MASK_NAME:
+            raise damaged(root / folder, "not a zarr array (no .zarray or zarr.json)")
+    tokens, starts = stored[flat_format.TOKENS_NAME], stored[flat_format.STARTS_NAME]
+    if len(starts) == 0:
+        raise damaged(root / starts.name, "must have at least one entry", CONVERT_AGAIN)
+    bits = stored.get(flat_format.MASK_NAME)
+    mask = None if bits is None else MaskElements(bits, len(tokens))
+    sources = StoredSources(root, name, len(starts) - 1, opened)
+    return FlatTokensArray(root / name, name, tokens, starts, max_token_id, sources, mask)

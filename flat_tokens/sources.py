@@ -51,11 +51,11 @@ class StoredSources:
     """The sources of a stored split. The first use reads them, from the list next to the manifest. Methods raise
     DatasetError if the dataset does not record them."""
 
-    def __init__(self, root: Place, split: str, seq_count: int, opened: OpenedManifest | None) -> None:
+    def __init__(self, root: Place, split: str, seq_count: int, opened: OpenedManifest) -> None:
         self._root, self._split, self._seq_count, self._opened = root, split, seq_count, opened
         self._counts: tuple[list[str], Int64] | None = None
 
-    def __reduce__(self) -> tuple[type[StoredSources], tuple[Place, str, int, OpenedManifest | None]]:
+    def __reduce__(self) -> tuple[type[StoredSources], tuple[Place, str, int, OpenedManifest]]:
         return StoredSources, (self._root, self._split, self._seq_count, self._opened)
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
@@ -77,11 +77,11 @@ class StoredSources:
 
     def _read(self) -> tuple[list[str], Int64]:
         where = f"{printable(str(self._root))}/{self._split}"
-        manifest = None if self._opened is None else read_manifest(self._root)
-        if self._opened is None or manifest is None:
-            raise damaged(where, "sources are unknown without a manifest", CONVERT_AGAIN)
         with self._opened.reading():
-            sources = read_sources(self._root, manifest)
+            manifest = read_manifest(self._root)
+            sources = None if manifest is None else read_sources(self._root, manifest)
+        if sources is None:
+            raise damaged(where, "sources are unknown without a manifest", CONVERT_AGAIN)
         try:
             counts = np.array([int(source[f"{self._split}_sequences"]) for source in sources], dtype=np.int64)
             paths = [str(source["path"]) for source in sources]

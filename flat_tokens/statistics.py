@@ -14,11 +14,10 @@ from flat_tokens.format import SPLITS
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.storage.chunks import largest_file_bytes
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.places import read_whole, walk
-from flat_tokens.storage.zarr_metadata import StoredArray
-from flat_tokens.storage.zstd_frames import has_checksum
+from flat_tokens.storage.zarr_metadata import ArrayMetadata
+from flat_tokens.storage.zstd_frames import frame_header
 from flat_tokens.views import is_source
 
 STARTS_AT_ONCE = 2**20
@@ -94,7 +93,7 @@ def _trained_tokens(dataset: Dataset, array: FlatTokensArray) -> int | None:
 
 
 def _storage(dataset: Dataset, array: FlatTokensArray) -> dict[str, Any]:
-    stored = array.encoded_tokens.stored
+    stored = array.encoded_tokens.metadata
     assert stored is not None
     arrays = (array.encoded_tokens, array.seq_starts, array.loss_mask)
     disk_bytes = sum(size for own in arrays if own is not None for *_, size in walk(dataset.path / own.name))
@@ -102,7 +101,7 @@ def _storage(dataset: Dataset, array: FlatTokensArray) -> dict[str, Any]:
         "max_token_id": array.max_token_id,
         "disk_bytes": disk_bytes,
         "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
-        "compression": stored.compression,
+        "compression": stored.codecs.name,
         "checksum": _checksum(stored),
         "chunk_tokens": stored.chunk_elements,
         "shard_tokens": stored.shard_elements if stored.sharded else None,
@@ -132,7 +131,7 @@ def lengths(seq_starts: Elements) -> dict[str, float] | None:
     return {"min": ordered[0][0], "median": sum(middle) / 2, "mean": round(mean, 2), "max": ordered[-1][0]}
 
 
-def _checksum(stored: StoredArray) -> str | None:
+def _checksum(stored: ArrayMetadata) -> str | None:
     """Return the checksum that readers compare per Zarr chunk: "crc32c", the name of a compressor, or None.
 
     The metadata of format 2 do not mention the checksum of zstd, so the first frame decides.
@@ -146,7 +145,7 @@ def _checksum(stored: StoredArray) -> str | None:
     if stored.sharded or not stored.element_count:
         return None
     try:
-        payload = read_whole(stored.file_path(0), largest_file_bytes(stored))
+        payload = read_whole(stored.file_path(0), stored.max_file_bytes)
     except DatasetError:  # `verify` reports lost files
         return None
-    return "zstd" if has_checksum(payload) else None
+    return "zstd" if frame_header(payload)[1] else None

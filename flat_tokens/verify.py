@@ -100,7 +100,7 @@ def verify_dataset(
         promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
         manifest = read_manifest(place)
         files = () if manifest is None else read_files(place, manifest)
-        run = _Verification(place, manifest, files, None if manifest is None else opened, executor, progress)
+        run = _Verification(place, manifest, files, opened, executor, progress)
         return run.report(promised)
 
 
@@ -112,7 +112,7 @@ class _Verification:
         root: Place,
         manifest: Manifest | None,
         files: tuple[FileRecord, ...],
-        opened: OpenedManifest | None,
+        opened: OpenedManifest,
         executor: Executor | None,
         progress: Progress | None,
     ) -> None:
@@ -174,7 +174,7 @@ class _Verification:
                 for stated, found in (
                     pair for both in pairs for pair in zip(*map(_arrays, both), strict=True)
                 ):
-                    if stated.stored != found.stored:
+                    if stated.metadata != found.metadata:
                         self._report(found.name, f"metadata must agree with the manifest. {CONVERT_AGAIN}")
             return splits, ""
         except DatasetError as error:
@@ -182,9 +182,7 @@ class _Verification:
         splits = []
         for name in SPLITS:
             try:
-                array = open_split(self.root, name, self.opened)
-                array.check_ends()
-                splits.append(array)
+                splits.append(open_split(self.root, name, self.opened))
             except DatasetError as error:
                 if not self._is_damaged(name):  # otherwise it repeats the problem of a file
                     self.problems.setdefault(name, str(error))
@@ -240,10 +238,10 @@ class _Verification:
 
         Without this, metadata that claim 2^31 files would decide how long verification takes.
         """
-        if elements.stored is None:
+        if elements.metadata is None:
             self._report(elements.name, f"unsupported codecs or layout. {RESTORE}")
             return False
-        file_count, found = elements.stored.file_count, self.chunk_files[elements.name]
+        file_count, found = elements.metadata.file_count, self.chunk_files[elements.name]
         missing = file_count - found
         if missing > MAX_PROBLEMS:
             text = f"must have {file_count} files by its metadata (got {found})"
@@ -252,7 +250,7 @@ class _Verification:
 
     def _units(self, elements: Elements) -> Iterator[ArrayUnit]:
         """Yield an array as units of whole files, which are no longer unread."""
-        stored = elements.stored
+        stored = elements.metadata
         assert stored is not None
         per_file = stored.shard_elements
         step = max(1, UNIT_TOKENS // per_file) * per_file

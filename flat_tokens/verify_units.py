@@ -13,19 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, printable
+from flat_tokens.errors import CONVERT_AGAIN, RESTORE, DatasetError, damaged, printable
 from flat_tokens.format import MASK_BITS, not_rising
-from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.file_digest import file_digest
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, absent_chunk, check_length
+from flat_tokens.storage.files import AbsentFileError, absence, check_length
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import File, Payload, Place, open_file
-from flat_tokens.storage.zarr_metadata import StoredArray
+from flat_tokens.storage.shards import ABSENT, ReadPart, absent_chunk, read_index
+from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
-WHOLE_SHARD_BYTES = (
-    2**27
-)  # larger shards are read twice instead of held: twice 16 Mi tokens without compression
+WHOLE_SHARD_BYTES = 2**27  # larger shards are read twice instead of held
 
 
 class ArrayUnit(NamedTuple):
@@ -64,11 +62,10 @@ class UnitResult:
 def verify_files(root: Place, records: tuple[FileRecord, ...]) -> UnitResult:
     """Compare files with their records."""
     result = UnitResult()
-    buffer = ReadBuffer()
     for record in records:
         try:
             with open_file(root / record.path) as file:
-                _compare(result, record, file.size, file.blocks(buffer))
+                _compare(result, record, file.size, file.blocks())
         except DatasetError as error:
             result.problems.setdefault(record.path, str(error))
     return result
@@ -82,8 +79,7 @@ def verify_starts(unit: ArrayUnit) -> UnitResult:
         falls = np.flatnonzero(values[1:] <= values[:-1])
         if len(falls):
             at = int(falls[0])
-            text = not_rising(name, first + at + 1, values[at + 1], values[at])
-            result.problems.setdefault(name, f"{text}. {CONVERT_AGAIN}")
+            result.report(name, not_rising(name, first + at + 1, values[at + 1], values[at]))
         result.borders.append((first, int(values[0]), int(values[-1])))
     return result
 
@@ -148,29 +144,35 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
 
     A chunk that cannot be read is reported and left out. Each chunk overwrites the previous one.
     """
-    elements, stored = unit.elements, unit.elements.stored
-    assert stored is not None
-    values = np.empty(stored.chunk_elements, dtype=elements.dtype)
-    buffer = ReadBuffer()
-    for index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
-        place, path = stored.file_path(index), f"{elements.name}/{stored.file_key(index)}"
+    elements, array = unit.elements, unit.elements.metadata
+    assert array is not None
+    values = np.empty(array.chunk_elements, dtype=elements.dtype)
+    for number in range(unit.start // array.shard_elements, -(-unit.stop // array.shard_elements)):
+        path, where = f"{elements.name}/{array.file_key(number)}", array.file_name(number)
+        record = None if unit.records is None else unit.records.get(path)
         try:
-            with open_file(place) as file:
-                check_length(str(place), file.size, largest_file_bytes(stored))
-                blocks, read = _opened(file, stored, buffer)
-                if unit.records is None:
-                    result.byte_count += file.size
+            with open_file(array.file_path(number)) as file:
+                check_length(where, file.size, array.max_file_bytes)
+                blocks, read = _opened(file, array)
+                if record is not None:
+                    _compare(result, record, file.size, blocks)
                 elif (
-                    path in unit.records
+                    unit.records is None
                 ):  # otherwise it is reported as a file that the manifest does not list
-                    _compare(result, unit.records[path], file.size, blocks)
-                for chunk_index, span in file_chunks(stored, index, read, file.size):
-                    first = chunk_index * stored.chunk_elements
-                    if span is None:
-                        result.problems.setdefault(path, f"{printable(path)}: {absent_chunk(chunk_index)}")
-                    else:
-                        decode_chunk(stored, read(*span), values, str(place))
-                        yield first, values[: stored.element_count - first]
+                    result.byte_count += file.size
+                entries = read_index(array, read, file.size, where).tolist()
+                first_chunk = number * array.chunks_per_file
+                for index in range(first_chunk, min(first_chunk + len(entries), array.chunk_count)):
+                    offset, length = entries[index - first_chunk]
+                    if offset == ABSENT:
+                        result.problems.setdefault(path, f"{printable(path)}: {absent_chunk(index)}")
+                        continue
+                    first = index * array.chunk_elements
+                    try:
+                        array.codecs.decode(read(offset, length), values)
+                    except ValueError as error:
+                        raise damaged(where, str(error)) from None
+                    yield first, values[: array.element_count - first]
         except AbsentFileError:
             if unit.records is None and len(elements) == 1:
                 yield 0, np.zeros(1, dtype=elements.dtype)
@@ -180,11 +182,11 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             result.problems.setdefault(path, str(error))
 
 
-def _opened(file: File, stored: StoredArray, buffer: ReadBuffer) -> tuple[Iterable[Payload], ReadPart]:
+def _opened(file: File, array: ArrayMetadata) -> tuple[Iterable[Payload], ReadPart]:
     """Return the bytes of a file for its digest, and a function that reads a part."""
-    if stored.sharded and file.size > WHOLE_SHARD_BYTES:
-        return file.blocks(buffer), file.part
-    data = file.whole(buffer)
+    if array.sharded and file.size > WHOLE_SHARD_BYTES:
+        return file.blocks(), file.part
+    data = memoryview(file.part(0, file.size))
     return (data,), lambda offset, length: data[offset : offset + length]
 
 

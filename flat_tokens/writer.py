@@ -23,8 +23,6 @@ import numpy.typing as npt
 from flat_tokens import format as flat_format
 from flat_tokens.arguments import choice, invalid
 from flat_tokens.errors import ArgumentError
-from flat_tokens.storage import written_metadata
-from flat_tokens.storage.chunks import join_shard, pad
 from flat_tokens.storage.file_digest import FileDigest, file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import (
@@ -39,7 +37,9 @@ from flat_tokens.storage.manifest import (
     file_lines,
     source_lines,
 )
+from flat_tokens.storage.nodes import group_files, split_files
 from flat_tokens.storage.places import Place, StorePath
+from flat_tokens.storage.shards import join_shard, pad
 from tokenmill.stores import Store
 from tokenmill.stores.names import write_whole
 
@@ -90,7 +90,7 @@ def create_split(
     if layout.zarr_format != 3 and isinstance(place_of(root), StorePath):
         raise invalid("zarr_format", "must be 3 for a dataset on a store", layout.zarr_format)
     create_arrays(root, split, layout, has_mask)
-    files = written_metadata.split_files(layout, split, token_count, seq_count, max_token_id, has_mask)
+    files = split_files(layout, split, token_count, seq_count, max_token_id, has_mask)
     return [write_file(root, name, data) for name, data in files.items()]
 
 
@@ -128,7 +128,7 @@ def write_run(
         raise ArgumentError(f"values: must be {dtype.name}[n] (got {got})")
     values = np.packbits(values, bitorder="little") if is_mask else np.ascontiguousarray(values)
     first_file = first // values_per_unit
-    codecs, prefix = written_metadata.write_chain(layout), "c/" if layout.zarr_format == 3 else ""
+    codecs, prefix = layout.codecs, "c/" if layout.zarr_format == 3 else ""
     written = []
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
@@ -187,7 +187,7 @@ def write_root(
     """
     if set(splits) != set(flat_format.SPLITS):
         raise invalid("splits", f"must be {' and '.join(flat_format.SPLITS)}", sorted(splits))
-    group = written_metadata.group_files(layout.zarr_format, {})
+    group = group_files(layout.zarr_format, {})
     records = [*files, *(write_file(root, name, data) for name, data in group.items())]
     listed = sorted(
         {record.path: record for record in records}.values()

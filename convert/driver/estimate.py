@@ -15,7 +15,6 @@ from convert.cli.summary import ends_lines
 from convert.encode.job import Setup
 from convert.errors import StorageError, printable
 from convert.options import ConvertOptions
-from flat_tokens.storage.written_metadata import write_chain
 from tokenmill.cli.progress import tokens_text
 from tokenmill.inputs.kinds import Kind
 from tokenmill.inputs.samples import Sample, samples_of
@@ -72,9 +71,7 @@ def estimate(setup: Setup) -> Estimate:
     sampled_bytes, sampled_text, _, sampled_tokens = sampled.tolist()
     _, text_bytes, documents, tokens = whole.tolist()
     tokens += documents * setup.ends.added.per_document
-    packed = (
-        len(write_chain(setup.layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
-    )
+    packed = len(setup.layout.codecs.encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
     if options.share is None:
         # While one worker reads the largest file, the shards of the others wait for it. No document is in two shards.
         waiting = tokens * largest_file / max(1, plan.total_bytes) * (options.worker_count - 1)

@@ -157,4 +157,4 @@ def _import_for_workers(plan: Plan) -> None:
     """Import the modules of the first tasks, so that forked workers inherit them."""
     for kind in plan.sources.kinds:
         import_module(FORMATS[kind.format].reader)
-    import_module("flat_tokens.storage.elements")
+    import_module("flat_tokens.storage.stored_array")

@@ -3,9 +3,8 @@
 A RowSource maps rows to token ranges. RowReader cuts the ranges where zarr chunks end, decodes each zarr chunk once,
 and copies every piece to its place, whatever the order of the rows.
 
-The input of a row's first target is the token before it. If that is the last token of another zarr chunk, the other
-zarr chunk would be decoded for one token, so it is fetched last, only if needed, and separately where the writer made
-that possible (Elements.last_of_chunk). Last tokens of zarr chunks are remembered.
+The input of a row's first target is the token before it. If that is the last token of another zarr chunk, it is
+fetched last and only if needed. Last tokens of zarr chunks are remembered.
 """
 
 from __future__ import annotations
@@ -194,8 +193,7 @@ class RowReader:
         for index, (first, last), (low, high) in zip(indexes.tolist(), *spans, strict=True):
             base, here = index * chunk, parts[low:high]
             end = max([*(stop for _, stop, _, _ in here), *whole.stops[first:last][-1:].tolist()]) - base
-            values = tokens.load_chunk(index, scratch, end, is_checked=False)
-            tokens.check(values[:end], base)
+            values = tokens.load_chunk(index, scratch, end)
             if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
                 self._last_tokens[index] = int(values[-1])
             if first < last:
@@ -204,16 +202,10 @@ class RowReader:
                 table[row, column : column + stop - start] = values[start - base : stop - base]
         for index, row in zip(before.chunks.tolist(), before.rows.tolist(), strict=True):
             if not table[row, 1] & 1:
-                table[row, 0] = self._last_token(index, scratch)
-
-    def _last_token(self, index: int, scratch: Uint32 | None) -> int:
-        """The last token of a full zarr chunk, encoded."""
-        found = self._last_tokens.get(index)
-        if found is None:
-            found = self._tokens.last_of_chunk(index)
-        if found is None or found > self._tokens.largest:  # if it is too large, load_chunk raises
-            found = int(self._tokens.load_chunk(index, scratch)[-1])
-        return found
+                found = self._last_tokens.get(index)
+                if found is None or found > tokens.largest:  # if it is too large, reading it raises
+                    found = tokens[(index + 1) * chunk - 1]
+                table[row, 0] = found
 
     def _mark_starts(self, ranges: TokenRanges, rows: Int64, table: Uint32) -> None:
         """Set the start flag of each range of a pack. Raise DatasetError if a whole sequence has none."""

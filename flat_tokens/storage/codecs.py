@@ -44,7 +44,7 @@ class CodecChain(NamedTuple):
 
     filters: tuple[str, ...] = ()
     compressor: str = ""
-    config: str = ""
+    config: str = "null"
     crc32c: bool = False
 
     @classmethod
@@ -56,33 +56,52 @@ class CodecChain(NamedTuple):
         return cls(texts, compressor["id"], _checked(compressor, COMPRESSORS), crc32c)
 
     @property
+    def name(self) -> str:
+        """Its text for people: "zstd 1 crc32c", "none"."""
+        config = json.loads(self.config)
+        names = [json.loads(text)["id"] for text in self.filters] + [self.compressor] * bool(self.compressor)
+        if self.compressor == "blosc":
+            shuffle = {1: "shuffle", 2: "bitshuffle"}.get(config.get("shuffle", 0))
+            names += [str(config.get("cname")), str(config.get("clevel"))] + [shuffle] * bool(shuffle)
+        elif self.compressor and "level" in config:
+            names.append(str(config["level"]))
+        return printable(" ".join(names + ["crc32c"] * self.crc32c) or "none", 60)
+
+    @property
     def is_uncompressed(self) -> bool:
         """Whether the bytes are the array itself, perhaps with a crc32c."""
         return not (self.filters or self.compressor)
 
     def encode(self, values: npt.NDArray[Any]) -> bytes:
-        """Encode a whole Zarr chunk, padded, contiguous and little-endian."""
+        """Encode a whole Zarr chunk, padded, contiguous and little-endian. zstd frames have a checksum."""
         data: Any = values
         for config in self.filters:
             data = _codec(config).encode(data)
         if self.compressor:
             data = np.ascontiguousarray(data).reshape(-1)
             is_tokens = not self.filters and values.dtype == np.uint32
-            frame = _zstd_frame(self.config, data, is_tokens) if self.compressor == "zstd" else None
-            data = _codec(self.config).encode(data) if frame is None else frame
+            data = (
+                _zstd(self.config, data, is_tokens)
+                if self.compressor == "zstd"
+                else _codec(self.config).encode(data)
+            )
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
-    def decode(self, payload: Payload, values: npt.NDArray[Any], compare: bool = True) -> None:
-        """Decode a whole Zarr chunk into `values`. compare: whether checksums of zstd frames are compared.
+    def decode(
+        self, payload: Payload, values: npt.NDArray[Any], count: int | None = None, compare: bool = True
+    ) -> int:
+        """Decode a whole Zarr chunk into `values`, or at least its first `count` elements. Return their number.
+
+        compare: whether crc32c and the checksums of zstd frames are compared.
 
         Raise ValueError for a damaged payload or one of another length; `values` are undefined then."""
-        body, out = self._body(payload), values.view(np.uint8)
-        if self.is_uncompressed:
-            _require_length(len(out), len(body))
-            out[:] = np.frombuffer(body, dtype=np.uint8)
-            return
+        body, out = self.body(payload, compare), values.view(np.uint8)
         try:
+            if self.compressor == "zstd" and not self.filters and count is not None:
+                filled = zstd_frames.decompress_front(body, out, count * values.itemsize)
+                if filled:
+                    return filled // values.itemsize
             if self.compressor:
                 decoded = np.empty_like(out) if self.filters else out
                 _require_length(len(out), decode_into(self.compressor, body, decoded, compare))
@@ -93,40 +112,28 @@ class CodecChain(NamedTuple):
             raise
         except Exception as error:  # each codec has its own exceptions
             raise ValueError(f"cannot be decoded ({cause(error, 100)})") from error
-        if self.filters:
-            filtered = np.frombuffer(body, dtype=np.uint8)
-            _require_length(len(out), len(filtered))
-            out[:] = filtered
-
-    def decode_front(self, payload: Payload, values: npt.NDArray[Any], count: int, compare: bool) -> int:
-        """Decode at least the first `count` elements of a Zarr chunk. Return how many were decoded. compare: whether
-        checksums of zstd frames are compared if all of it is decoded."""
-        if self.compressor == "zstd" and not self.filters:
-            body, size = self._body(payload), count * values.itemsize
-            if zstd_frames.content_size(body) == values.nbytes:
-                filled = zstd_frames.decompress_front(body, values.view(np.uint8), size)
-                if filled:
-                    return filled // values.itemsize
-        self.decode(payload, values, compare)
+        if self.filters or not self.compressor:
+            plain = np.frombuffer(body, dtype=np.uint8)
+            _require_length(len(out), len(plain))
+            out[:] = plain
         return len(values)
 
-    def last_element(self, payload: Payload, dtype: np.dtype[Any], count: int) -> int | None:
-        """The last of `count` elements of a Zarr chunk if it is known without decoding, else None."""
-        if self.compressor != "zstd" or self.filters:
-            return None
-        body = self._body(payload)
-        if zstd_frames.content_size(body) != count * dtype.itemsize:
-            return None
-        last = zstd_frames.last_bytes(body, dtype.itemsize)
-        return None if last is None else int.from_bytes(last, "little")
+    def view(
+        self, payload: Payload, dtype: npt.DTypeLike, count: int, compare: bool = True
+    ) -> npt.NDArray[Any]:
+        """The `count` elements of a Zarr chunk that is not compressed, without a copy. See decode."""
+        body = self.body(payload, compare)
+        _require_length(count * np.dtype(dtype).itemsize, len(body))
+        return np.frombuffer(body, dtype=dtype)
 
-    def _body(self, payload: Payload) -> Payload:
+    def body(self, payload: Payload, compare: bool) -> Payload:
+        """A payload without its crc32c."""
         if not self.crc32c:
             return payload
         if len(payload) < 4:
             raise ValueError(f"must have at least the 4 bytes of its crc32c (got {len(payload)})")
         body = payload[:-4]
-        if crc32c_bytes(body) != bytes(payload[-4:]):
+        if compare and crc32c_bytes(body) != bytes(payload[-4:]):
             raise ValueError("crc32c mismatch: changed after it was written")
         return body
 
@@ -145,8 +152,6 @@ def decode_into(compressor: str, payload: Payload, out: Bytes, compare: bool = T
         decoded = zstd_frames.decompress(payload, out, compare)
         if decoded is not None:
             return decoded
-        if zstd_frames.content_size(payload) is None or not zstd_frames.is_one_frame(payload):
-            raise ValueError("without libzstd, zstd data must be one frame with its size in the header")
     stated = _stated_bytes(compressor, payload)
     if stated > len(out):
         return len(out) + 1
@@ -157,7 +162,10 @@ def decode_into(compressor: str, payload: Payload, out: Bytes, compare: bool = T
 def _stated_bytes(compressor: str, payload: Payload) -> int:
     """The decoded length in the header of a payload. numcodecs trusts it, even past the end of the payload."""
     if compressor == "zstd":
-        return zstd_frames.content_size(payload) or 0
+        size, _ = zstd_frames.frame_header(payload)
+        if size is None:
+            raise ValueError("without libzstd, a zstd frame must have its size in the header")
+        return size
     if compressor == "lz4":
         if len(payload) < 4:
             raise ValueError(f"an lz4 payload has at least 4 bytes (got {len(payload)})")
@@ -189,29 +197,26 @@ def _checked(config: Any, allowed: tuple[str, ...]) -> str:
         )
     if config.get("astype") not in (None, config.get("dtype")):
         raise UnknownCodecError(f"codec {name} must keep the data type")
-    text = json.dumps(config, sort_keys=True)
-    if _zstd_setting(text) is None:  # otherwise numcodecs need not be imported, which takes 50 ms
+    text = json.dumps(config)
+    is_plain = name == "zstd" and config.keys() == {"id", "level"} and type(config["level"]) is int
+    if not is_plain:  # otherwise numcodecs need not be imported, which takes 50 ms
         _codec(text)
     return text
 
 
 @lru_cache(maxsize=64)
-def _zstd_setting(config_text: str) -> tuple[int, bool] | None:
-    """Level and checksum of a plain configuration of zstd, None for any other."""
-    config = json.loads(config_text)
-    level, checksum = config.get("level", 1), config.get("checksum", False)
-    is_plain = config["id"] == "zstd" and set(config) <= {"id", "level", "checksum"}
-    is_valid = type(level) is int and -(1 << 17) <= level <= 22 and type(checksum) is bool
-    return (level, checksum) if is_plain and is_valid else None
+def _level(config: str) -> int:
+    return int(json.loads(config).get("level", 1))
 
 
-def _zstd_frame(config_text: str, data: npt.NDArray[Any], is_tokens: bool) -> bytes | None:
-    setting = _zstd_setting(config_text)
-    if setting is None:
-        return None
-    level, checksum = setting
-    frame = token_matches.compress(data, checksum) if is_tokens and level == token_matches.LEVEL else None
-    return zstd_frames.compress(data.view(np.uint8), level, checksum) if frame is None else frame
+def _zstd(config: str, data: npt.NDArray[Any], is_tokens: bool) -> bytes:
+    level = _level(config)
+    frame = token_matches.compress(data) if is_tokens and level == token_matches.LEVEL else None
+    if frame is None:
+        frame = zstd_frames.compress(data.view(np.uint8), level)
+    if frame is None:
+        frame = bytes(_codec(json.dumps({"id": "zstd", "level": level, "checksum": True})).encode(data))
+    return frame
 
 
 @lru_cache(maxsize=64)

@@ -7,17 +7,15 @@ checked when an array is opened. The path of the dataset itself may contain link
 from __future__ import annotations
 
 import errno
-import io
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from flat_tokens.errors import RESTORE, DatasetError, damaged, printable
 
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 READ_BYTES = 2**20  # of a file that is read from one end to the other
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK)  # of O_NOFOLLOW: Linux and macOS; FreeBSD
 
 
@@ -25,115 +23,58 @@ class AbsentFileError(DatasetError):
     """A missing file. zarr reads zeros for missing Zarr chunks, and 0 is a valid token."""
 
 
-def open_regular(path: Path | str) -> tuple[io.FileIO, int]:
-    """Open a file for reading, and return its length. Pipes and devices are rejected without waiting, and links are not
-    followed."""
-    descriptor, size = open_descriptor(path)
-    return os.fdopen(descriptor, "rb", buffering=0), size
+class RegularFile:
+    """An opened regular file of `size` bytes. A context, which closes it; so does the last reference.
+
+    Pipes and devices are rejected without waiting. follow_link: for a file that the user named, which is not part of a
+    dataset. Raise DatasetError, AbsentFileError for a missing file, and OSError of the machine."""
+
+    def __init__(self, path: Path | str, follow_link: bool = False) -> None:
+        self._path = path
+        try:
+            self.descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | os.O_NOFOLLOW)
+        except (FileNotFoundError, NotADirectoryError):
+            raise AbsentFileError(f"{printable(str(path))}: {absence(path)}") from None
+        except OSError as error:
+            if error.errno in _LINK_ERRORS and not follow_link:
+                refuse_link(path)
+            raise
+        status = os.fstat(self.descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise damaged(path, "not a regular file")
+        self.size = status.st_size
+
+    def part(self, offset: int, length: int) -> bytes:
+        """The bytes [offset, offset + length). Raise DatasetError if the file ends before."""
+        data = os.pread(self.descriptor, length, offset)
+        while len(data) < length:  # above 2 GiB a read is always short
+            more = os.pread(self.descriptor, length - len(data), offset + len(data))
+            if not more:
+                raise damaged(self._path, ends_early(length - len(data)))
+            data += more
+        return data
+
+    def blocks(self) -> Iterator[bytes]:
+        """All bytes in blocks."""
+        for offset in range(0, self.size, READ_BYTES):
+            yield self.part(offset, min(READ_BYTES, self.size - offset))
+
+    def __enter__(self) -> RegularFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.__del__()
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        descriptor = self.__dict__.pop("descriptor", None)
+        if descriptor is not None:
+            close(descriptor)
 
 
 def refuse_link(path: Path | str) -> None:
     """Raise DatasetError if `path` is a symbolic link. 1 us."""
     if os.path.islink(path):  # noqa: PTH114 - a Path costs as much again
         raise damaged(path, "symbolic links may lead out of the dataset", "Replace it with its target.")
-
-
-def read_whole(path: Path, limit_bytes: int, follow_link: bool = False) -> bytes:
-    """The bytes of a regular file of at most limit_bytes. Raise DatasetError, or OSError of the machine.
-
-    follow_link: for a file that the user named, which is not part of a dataset."""
-    return bytes(read_into(path, limit_bytes, ReadBuffer(), follow_link))
-
-
-class ReadBuffer:
-    """Reusable memory for the bytes of a file. As many are kept as threads read at once."""
-
-    _kept: ClassVar[list[ReadBuffer]] = []
-
-    def __init__(self) -> None:
-        self._memory = bytearray()
-
-    @classmethod
-    def take(cls) -> ReadBuffer:
-        """Acquire a free buffer. Release it with `give`."""
-        try:
-            return cls._kept.pop()
-        except IndexError:
-            return cls()
-
-    def give(self) -> None:
-        """Release the buffer."""
-        self._kept.append(self)
-
-    def room(self, size: int) -> memoryview:
-        """`size` bytes of arbitrary content, in the memory of the previous call if it suffices."""
-        if len(self._memory) < size:
-            self._memory = bytearray(size + size // 4)  # the next file may be a little longer
-        return memoryview(self._memory)[:size]
-
-
-def read_into(
-    path: Path | str, limit_bytes: int, buffer: ReadBuffer, follow_link: bool = False
-) -> memoryview:
-    """As read_whole, in the memory of `buffer`. Memory that was touched before takes half the time."""
-    descriptor, size = open_descriptor(path, follow_link)
-    try:
-        check_length(path, size, limit_bytes)
-        data = buffer.room(size)
-        fill_from(descriptor, data, 0, path)
-        return data
-    finally:
-        os.close(descriptor)
-
-
-def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) -> None:
-    """Fill `data` from `offset` of an opened file. Raise DatasetError, which names `path`, if the file ends before."""
-    size, done = len(data), 0
-    while done < size:  # above 2 GiB a read is always short
-        count = os.preadv(descriptor, [data[done:]], offset + done)
-        if count == 0:
-            raise damaged(path, ends_early(size - done))
-        done += count
-
-
-def read_part(descriptor: int, path: Path | str, offset: int, length: int) -> bytes | memoryview:
-    """The bytes [offset, offset + length) of an opened file in new memory. Errors as fill_from."""
-    data = os.pread(descriptor, length, offset)
-    if len(data) == length:
-        return data
-    part = memoryview(bytearray(length))
-    fill_from(descriptor, part, offset, path)
-    return part
-
-
-class RegularFile:
-    """An opened regular file of `size` bytes. A context, which closes it."""
-
-    def __init__(self, path: Path | str) -> None:
-        self._path = path
-        self._file, self.size = open_regular(path)
-
-    def part(self, offset: int, length: int) -> bytes | memoryview:
-        """The bytes [offset, offset + length). Raise DatasetError if the file ends before."""
-        return read_part(self._file.fileno(), self._path, offset, length)
-
-    def whole(self, buffer: ReadBuffer) -> memoryview:
-        """All bytes, perhaps in `buffer`."""
-        data = buffer.room(self.size)
-        fill_from(self._file.fileno(), data, 0, self._path)
-        return data
-
-    def blocks(self, buffer: ReadBuffer) -> Iterator[memoryview]:
-        """All bytes in blocks. A block may overwrite the previous one."""
-        room = buffer.room(READ_BYTES)
-        while count := self._file.readinto(room):
-            yield room[:count]
-
-    def __enter__(self) -> RegularFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
 
 
 def check_length(path: Path | str, size: int, limit_bytes: int) -> None:
@@ -150,31 +91,9 @@ def absence(path: Path | str) -> str:
     return f"missing, and zarr would read zeros instead. {RESTORE}"
 
 
-def absent_chunk(index: int) -> str:
-    """The error text for a Zarr chunk that its shard lacks."""
-    return f"zarr chunk {index} is missing from the shard, and zarr would read zeros instead. {RESTORE}"
-
-
 def ends_early(missing_bytes: int) -> str:
     """The error text for a file that is too short."""
     return f"truncated: {missing_bytes} bytes are missing at the end"
-
-
-def open_descriptor(path: Path | str, follow_link: bool = False) -> tuple[int, int]:
-    """Open a file as `open_regular` does. Return its descriptor and its length."""
-    try:
-        descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | os.O_NOFOLLOW)
-    except (FileNotFoundError, NotADirectoryError):
-        raise AbsentFileError(f"{printable(str(path))}: {absence(path)}") from None
-    except OSError as error:
-        if error.errno in _LINK_ERRORS and not follow_link:
-            refuse_link(path)
-        raise
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise damaged(path, "not a regular file")
-    return descriptor, status.st_size
 
 
 def write_all(path: str | Path, data: bytes | bytearray | Iterable[bytes], flags: int) -> None:

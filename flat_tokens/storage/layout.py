@@ -10,9 +10,13 @@ Larger Zarr chunks compress slightly better, but random rows decode more than th
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from flat_tokens.arguments import choice, integer, invalid
-from flat_tokens.format import MASK_BITS, MASK_NAME, STARTS_NAME, TOKENS_NAME
+from flat_tokens.format import DTYPES, MASK_BITS, MASK_NAME, STARTS_NAME, TOKENS_NAME
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.places import Place
+from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
 DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
 LEVEL_RANGES = {"zstd": (-7, 22), "lz4": (1, 9), "lz4-bitshuffle": (1, 9), "none": (0, 0)}
@@ -96,6 +100,26 @@ class ArrayLayout:
             raise invalid("chunk_tokens", rule, self.chunk_tokens)
         chunk = max(1, self.chunk_tokens // {TOKENS_NAME: 1, STARTS_NAME: 4, MASK_NAME: MASK_BITS}[array])
         return chunk, chunk * (self.shard_tokens // self.chunk_tokens)
+
+    @property
+    def codecs(self) -> CodecChain:
+        """The codecs of every array. In format 3 a crc32c follows."""
+        config: dict[str, Any] | None = None
+        if self.compression == "zstd":
+            config = {"id": "zstd", "level": self.level}
+        elif self.compression != "none":
+            shuffle = 2 if self.compression == "lz4-bitshuffle" else 0
+            config = {"id": "blosc", "cname": "lz4", "clevel": self.level, "shuffle": shuffle}
+            config |= {"blocksize": 0} if self.zarr_format == 2 else {}
+        return CodecChain.of([], config, crc32c=self.zarr_format == 3)
+
+    def array(self, name: str, path: Place, element_count: int) -> ArrayMetadata:
+        """How an array of the format is stored. name: as for `cuts`."""
+        is_3, dtype = self.zarr_format == 3, DTYPES[name].str
+        codecs, prefix = self.codecs, "c/" if is_3 else ""
+        return ArrayMetadata(
+            path, self.zarr_format, dtype, element_count, *self.cuts(name), codecs, is_3, key_prefix=prefix
+        )
 
     def to_json(self) -> dict[str, int | str]:
         """The layout as a dict for the manifest."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from flat_tokens.errors import cause, damaged, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.storage.file_digest import XXH64_DIGITS, FileDigest
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, check_length
+from flat_tokens.storage.files import AbsentFileError, check_length
 from flat_tokens.storage.opened_manifest import OpenedManifest, version_by_end
 from flat_tokens.storage.places import Place, StorePath, open_file, read_whole
 from flat_tokens.storage.zarr_metadata import MAX_METADATA_BYTES, parse_json
@@ -162,7 +162,7 @@ def _listed(root: Place, name: str, record: ListRecord, limit: int | None = None
     with open_file(path) as file:
         if file.size != record.bytes:
             raise damaged(path, f"must have {record.bytes} bytes by {MANIFEST_NAME} (got {file.size})")
-        for block in itertools.chain(file.blocks(ReadBuffer()), [b""]):
+        for block in itertools.chain(file.blocks(), [b""]):
             digest.update(block)
             *lines, rest = (rest + bytes(block)).split(b"\n")
             if len(rest) > _MAX_LINE_BYTES or (not block and rest):

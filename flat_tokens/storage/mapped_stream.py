@@ -20,8 +20,6 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +28,10 @@ import numpy.typing as npt
 
 from flat_tokens.errors import damaged
 from flat_tokens.format import Int64
-from flat_tokens.storage.files import open_regular
+from flat_tokens.storage.elements import check_largest
+from flat_tokens.storage.files import RegularFile
 from flat_tokens.storage.opened_manifest import OpenedManifest
-from flat_tokens.storage.zarr_metadata import StoredArray
+from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
 MAX_MAPPINGS = 2**15
 _POPULATED_BYTES = 2**21  # larger files may be mapped for a few rows
@@ -48,64 +47,55 @@ _mapping_count = 0  # of all streams in this process
 class MappedStream:
     """values: the elements, read-only. Only what `touch` or `view` was called for is there.
 
-    check(values, first): raises for invalid elements. Safe to use from several threads."""
+    Safe to use from several threads. Methods raise DatasetError for damage and for a replaced dataset."""
 
     def __init__(
-        self,
-        stored: StoredArray,
-        opened: OpenedManifest | None,
-        check: Callable[[npt.NDArray[Any], int], None],
-        memory: npt.NDArray[np.uint8],
+        self, array: ArrayMetadata, opened: OpenedManifest, largest: int, memory: npt.NDArray[np.uint8]
     ) -> None:
-        self._stored = stored
+        self._array = array
         self._opened = opened
-        self._check = check
+        self._largest = largest
         self._memory = memory
-        self.values: npt.NDArray[Any] = self._memory.view(stored.dtype)[: stored.element_count]
-        self._is_mapped = np.zeros(stored.file_count, dtype=np.bool_)
-        self._is_sound = np.zeros(stored.file_count, dtype=np.bool_)
+        self.values: npt.NDArray[Any] = self._memory.view(array.dtype)[: array.element_count]
+        self._is_mapped = np.zeros(array.file_count, dtype=np.bool_)
+        self._is_sound = np.zeros(array.file_count, dtype=np.bool_)
 
     @classmethod
-    def create(
-        cls,
-        stored: StoredArray,
-        opened: OpenedManifest | None,
-        check: Callable[[npt.NDArray[Any], int], None],
-    ) -> MappedStream | None:
-        """The stream of an array, None if it cannot be mapped."""
+    def create(cls, array: ArrayMetadata, opened: OpenedManifest, largest: int) -> MappedStream | None:
+        """The stream of an array, None if it cannot be mapped. largest: see Elements."""
         is_possible = (
-            isinstance(stored.path, Path)
-            and stored.codecs.is_uncompressed
-            and not stored.codecs.crc32c
-            and not stored.sharded
-            and stored.chunk_bytes % mmap.PAGESIZE == 0
-            and stored.element_count > 0
+            isinstance(array.path, Path)
+            and array.codecs.is_uncompressed
+            and not array.codecs.crc32c
+            and not array.sharded
+            and array.chunk_bytes % mmap.PAGESIZE == 0
+            and array.element_count > 0
         )
-        memory = _reserve(stored.file_count * stored.chunk_bytes, stored.file_count) if is_possible else None
-        return None if memory is None else cls(stored, opened, check, memory)
+        memory = _reserve(array.file_count * array.chunk_bytes, array.file_count) if is_possible else None
+        return None if memory is None else cls(array, opened, largest, memory)
 
     def touch(self, starts: Int64, stops: Int64, is_alone: bool = False) -> None:
         """Map the elements [starts[i], stops[i]), none of them empty.
 
         is_alone: check only these ranges instead of whole files, for callers that soon need no more of them. Cost:
-        10 us, and 20 us plus 0.3 ns per element for each new file. Raise DatasetError for damage."""
-        chunk, count = self._stored.chunk_elements, self._stored.file_count
+        10 us, and 20 us plus 0.3 ns per element for each new file."""
+        chunk, count = self._array.chunk_elements, self._array.file_count
         first_of = np.bincount(starts // chunk, minlength=count + 1)
         past_of = np.bincount((stops - 1) // chunk + 1, minlength=count + 1)
         is_needed = np.cumsum(first_of - past_of)[:count] > 0
         missing = np.flatnonzero(is_needed & ~(self._is_mapped if is_alone else self._is_sound)).tolist()
         self._map(missing, populate=not is_alone)
-        for index in () if is_alone else missing:
-            first = index * chunk
-            self._check(self.values[first : first + chunk], first)
-            self._is_sound[index] = True
         if is_alone:
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-                self._check(self.values[start:stop], start)
+                check_largest(self.values[start:stop], self._largest, self._array, start)
+            return
+        for first in (index * chunk for index in missing):
+            check_largest(self.values[first : first + chunk], self._largest, self._array, first)
+        self._is_sound[missing] = True
 
     def view(self, start: int, stop: int) -> npt.NDArray[Any]:
         """The elements [start, stop) as a view. They are not checked."""
-        chunk, is_mapped = self._stored.chunk_elements, self._is_mapped
+        chunk, is_mapped = self._array.chunk_elements, self._is_mapped
         for index in range(start // chunk, -(-stop // chunk)):
             if not is_mapped[index]:
                 self._map([index], populate=True)
@@ -118,31 +108,30 @@ class MappedStream:
         indexes = [index for index in indexes if not self._is_mapped[index]]
         if not indexes:
             return
-        with self._opened.explaining() if self._opened is not None else nullcontext():
+        size = self._array.chunk_bytes
+        flags = _SHARED | _FIXED | (_POPULATE if populate and size <= _POPULATED_BYTES else 0)
+        with self._opened.reading():
             for index in indexes:
-                self._map_file(index, populate)
-        if self._opened is not None:
-            self._opened.check()
+                path = self._array.file_name(index)
+                with RegularFile(path) as file:
+                    if file.size != size:
+                        raise damaged(path, f"must have {size} bytes (got {file.size})")
+                    _mmap(_address(self._memory) + index * size, size, flags, file.descriptor, path)
         self._is_mapped[indexes] = True
 
-    def _map_file(self, index: int, populate: bool) -> None:
-        path, size = self._stored.file_name(index), self._stored.chunk_bytes
-        file, found = open_regular(path)
-        with file:
-            if found != size:
-                raise damaged(path, f"must have {size} bytes (got {found})")
-            flags = _SHARED | _FIXED | (_POPULATE if populate and size <= _POPULATED_BYTES else 0)
-            address = self._memory.__array_interface__["data"][0] + index * size
-            _mmap(address, size, flags, file.fileno(), path)
 
-
-def map_file(descriptor: int, size: int, path: str) -> memoryview | None:
+def map_file(file: RegularFile, path: str) -> memoryview | None:
     """A whole opened file, read-only. None without addresses for it."""
-    memory = _reserve(size, 1)
+    memory = _reserve(file.size, 1)
     if memory is None:
         return None
-    _mmap(memory.__array_interface__["data"][0], size, _SHARED | _FIXED, descriptor, path)
+    _mmap(_address(memory), file.size, _SHARED | _FIXED, file.descriptor, path)
     return memory.data
+
+
+def _address(memory: npt.NDArray[np.uint8]) -> int:
+    address: int = memory.__array_interface__["data"][0]
+    return address
 
 
 def _count(files: int) -> bool:

@@ -6,7 +6,7 @@ chunk once, because the stored arrays cache the last ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.format import Int64
-from flat_tokens.storage.chunks import Positions
-from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.elements import Elements, Positions
 
 
 class Pieces(NamedTuple):
@@ -52,7 +51,7 @@ class PiecedElements(Elements):
             start += count
             at += 1
 
-    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] | None = None) -> None:
+    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
         """See Elements."""
         at = 0
         for array, first, count, added in self._ranges(start, start + len(out)):
@@ -62,17 +61,6 @@ class PiecedElements(Elements):
                 part += np.array(added, dtype=np.int64).astype(self.dtype)  # a negative number wraps around
             at += count
         self.check(out, start)
-
-    def last_of_chunk(self, index: int) -> int:
-        """See Elements. Cost: one cached Zarr chunk, or reading a file."""
-        position = (index + 1) * self.chunk_elements - 1
-        ((array, first, _, added),) = self._ranges(position, position + 1)
-        last = (
-            array.last_of_chunk(first // array.chunk_elements)
-            if not (first + 1) % array.chunk_elements
-            else None
-        )
-        return int(array.read(first, first + 1)[0]) + added if last is None else last + added
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False

@@ -16,7 +16,7 @@ from typing import Any
 from flat_tokens import arguments
 from flat_tokens.errors import DatasetError, damaged, printable
 from flat_tokens.storage import files
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length, ends_early
+from flat_tokens.storage.files import AbsentFileError, RegularFile, absence, check_length, ends_early
 from tokenmill.stores import Store, is_url, open_store
 from tokenmill.stores.errors import StoreChanged, StoreNotFound
 
@@ -85,10 +85,7 @@ class StoreFile:
     def part(self, offset: int, length: int) -> Payload:
         return self._place.parts([(offset, offset + length)], self._version)[0]
 
-    def whole(self, _: ReadBuffer) -> Payload:
-        return self.part(0, self.size)
-
-    def blocks(self, _: ReadBuffer) -> Iterator[Payload]:
+    def blocks(self) -> Iterator[Payload]:
         for offset in range(0, self.size, BLOCK_BYTES):
             yield self.part(offset, min(BLOCK_BYTES, self.size - offset))
 
@@ -99,21 +96,19 @@ class StoreFile:
         pass
 
 
-File = files.RegularFile | StoreFile
+File = RegularFile | StoreFile
 
 
-def open_file(place: Place) -> File:
+def open_file(place: Place, follow_link: bool = False) -> File:
     """Open a file or object. Raise DatasetError, and AbsentFileError if it does not exist."""
-    return StoreFile(place) if isinstance(place, StorePath) else files.RegularFile(place)
+    return StoreFile(place) if isinstance(place, StorePath) else RegularFile(place, follow_link)
 
 
 def read_whole(place: Place, limit_bytes: int, follow_link: bool = False) -> bytes:
-    """See files.read_whole."""
-    if isinstance(place, Path):
-        return files.read_whole(place, limit_bytes, follow_link)
-    with open_file(place) as file:
+    """The bytes of a file or object of at most limit_bytes. See RegularFile."""
+    with open_file(place, follow_link) as file:
         check_length(str(place), file.size, limit_bytes)
-        return bytes(file.whole(ReadBuffer()))
+        return bytes(file.part(0, file.size))
 
 
 def is_there(place: Place) -> bool:

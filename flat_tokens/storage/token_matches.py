@@ -5,9 +5,6 @@ quarter of the positions, and only matches of two or three tokens are worth stor
 searches for them (flat_tokens/native/find_matches.hpp), and zstd encodes them (ZSTD_compressSequences). Every
 zstd decoder reads the frames, which are a few percent smaller and a quarter faster to decode.
 
-The last token is a separate block, stored uncompressed. It costs 7 bytes, and a reader gets the token before a Zarr
-chunk without decoding the previous one (`zstd_frames.last_bytes`).
-
 Invariant: the bytes depend only on the tokens and the version of zstd in numcodecs.
 """
 
@@ -26,10 +23,8 @@ BLOCK_TOKENS = zstd_frames.BLOCK_BYTES // 4
 MAX_DISTANCE = zstd_frames.WINDOW_BYTES // 4  # tokens
 MAX_TOKENS = 2**22  # matches take up to 8 bytes per token while they are encoded
 TABLE_BITS = 14
-_FIRST_WIDE_TOKEN = (
-    2**17
-)  # encoded tokens from here on have three bytes, so that a match of two is worth storing
-_LAST_TOKEN = 0, 4, 0, 0  # four bytes of literals: a block that is too short for compression
+_FIRST_WIDE_TOKEN = 2**17  # three bytes as encoded tokens, so that a match of two is worth storing
+_LAST_TOKEN = 0, 4, 0, 0  # a block of one token without matches, by which readers may find the last token
 
 
 class _Memory(threading.local):
@@ -43,12 +38,7 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def shortest_match(values: Uint32) -> int:
-    """The least tokens per match: 3, or 2 for large IDs. The first block decides."""
-    return 3 if int(values[:BLOCK_TOKENS].max(initial=0)) < _FIRST_WIDE_TOKEN else 2
-
-
-def compress(values: Uint32, checksum: bool) -> bytes | None:
+def compress(values: Uint32) -> bytes | None:
     """Compress a Zarr chunk of encoded tokens, contiguous uint32[n], to a frame. Return None if zstd should search
     itself: without the native core, without libzstd, or for an empty or very large chunk."""
     if core is None or zstd_frames.library() is None or not 0 < len(values) <= MAX_TOKENS:
@@ -56,7 +46,9 @@ def compress(values: Uint32, checksum: bool) -> bytes | None:
     room = len(values) // 2 + len(values) // BLOCK_TOKENS + 2
     if len(_memory.matches) < room:
         _memory.matches = np.empty((room, 4), dtype=np.uint32)
-    matches, shortest = _memory.matches, shortest_match(values)
+    matches = _memory.matches
+    # The least tokens per match; the first block decides.
+    shortest = 3 if int(values[:BLOCK_TOKENS].max()) < _FIRST_WIDE_TOKEN else 2
     count = core.find_matches(values[:-1], shortest, BLOCK_TOKENS, MAX_DISTANCE, matches, _memory.table)
     matches[count] = _LAST_TOKEN
-    return zstd_frames.compress(values.view(np.uint8), LEVEL, checksum, matches[: count + 1])
+    return zstd_frames.compress(values.view(np.uint8), LEVEL, matches[: count + 1])

@@ -22,7 +22,7 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import Loader, PackedSequences
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.storage import store_payloads
+from flat_tokens.storage import store_source
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.stores import StoreError, open_store
 
@@ -113,14 +113,14 @@ def test_reading_ahead_is_bounded(
     root = make_dataset(random_sequences(1, 900, 30), [], layout)
     tokens = flat_tokens.open(copy_dataset(root, new_store())).train.encoded_tokens
     begun: list[int] = []
-    fetch = store_payloads.StorePayloads.fetch
+    fetch = store_source.StoreSource.fetch
 
     def counted(self: Any, shard: int, indexes: list[int]) -> Any:
         begun.append(shard)
         return fetch(self, shard, indexes)
 
-    monkeypatch.setattr(store_payloads.StorePayloads, "fetch", counted)
-    monkeypatch.setattr(store_payloads, "PIECES_AHEAD", 3)
+    monkeypatch.setattr(store_source.StoreSource, "fetch", counted)
+    monkeypatch.setattr(store_source, "PIECES_AHEAD", 3)
     for used, _ in enumerate(tokens.blocks(0, len(tokens))):
         assert len(begun) <= used // 4 + 4
     assert sorted(begun) == list(range(-(-len(tokens) // 64)))

@@ -50,7 +50,7 @@ def test_mapped_memory_outlives_the_dataset(make_dataset: Any, zarr_format: int)
 
 
 def test_more_zarr_chunks_than_the_cache_holds(make_dataset: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flat_tokens.storage.elements.CACHE_BYTES", 5 * 16)
+    monkeypatch.setattr("flat_tokens.storage.stored_array.CACHE_BYTES", 5 * 16)
     for compression in ("zstd", "none"):
         layout = ArrayLayout.create(2, 4, compression=compression)
         train = flat_tokens.open(

@@ -20,7 +20,6 @@ from small_datasets import from_sequences
 
 from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
-from flat_tokens.storage import written_metadata
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord
 
@@ -214,9 +213,10 @@ def test_both_splits_are_needed(tmp_path: Path) -> None:
         writer.write_root(tmp_path, {"train": SplitRecord(0, 0, 0)}, [], ArrayLayout())
 
 
-def test_compressor_metadata_suits_old_readers() -> None:
+def test_compressor_metadata_suits_old_readers(make_dataset: Any) -> None:
     """zarr 2.16 with numcodecs 0.12 and tensorstore 0.1.86 reject "checksum"; the frame has one anyway."""
-    files = written_metadata.array_files(ArrayLayout(), np.dtype("<u4"), 8, 4, 4)
-    assert json.loads(files[".zarray"])["compressor"] == {"id": "zstd", "level": 1}
-    frame = written_metadata.write_chain(ArrayLayout()).encode(np.zeros(4, dtype="<u4"))
+    root = make_dataset()
+    metadata = json.loads((root / "train/encoded_tokens/.zarray").read_text())
+    assert metadata["compressor"] == {"id": "zstd", "level": 1}
+    frame = (root / "train/encoded_tokens/0").read_bytes()
     assert frame[4] >> 2 & 1 == 1  # RFC 8878: the content checksum flag

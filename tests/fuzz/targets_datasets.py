@@ -31,7 +31,7 @@ from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.entries import load_entries
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.manifest import read_files, read_manifest, read_sources
-from flat_tokens.storage.zarr_metadata import read_array, read_group
+from flat_tokens.storage.nodes import read_array, read_group
 from tokenmill.errors import TokenmillError
 
 ERRORS = (FlatTokensError, TokenmillError)
@@ -244,8 +244,7 @@ def read_chunk(data: bytes) -> None:
     except (TypeError, AttributeError, KeyError):  # shapes that zarr_metadata rejects earlier
         return
     values = np.empty(64, "<u4")
-    chain.last_element(payload, values.dtype, len(values))
-    chain.decode_front(payload, values, 3, True)
+    chain.decode(payload, values, 3, False)
     chain.decode(payload, values)
 
 

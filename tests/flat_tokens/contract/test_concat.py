@@ -118,7 +118,6 @@ def test_an_epoch_decodes_each_zarr_chunk_once(
     write_dataset(tmp_path / "copy", [sequence for part in parts for sequence in part], [], layout)
     decoded: Counter[str] = Counter()
     monkeypatch.setattr(CodecChain, "decode", counted(decoded, CodecChain.decode))
-    monkeypatch.setattr(CodecChain, "decode_front", counted(decoded, CodecChain.decode_front))
 
     def epoch(train: flat_tokens.FlatTokensArray) -> tuple[list[Any], int, int]:
         decoded.clear()
