@@ -227,7 +227,7 @@ def _write_list(root: Destination, name: str, lines: Iterable[str]) -> ListRecor
         yield bytes(block)
 
     record = write_file(root, name, blocks())
-    return ListRecord(count, record.bytes, record.digest)
+    return ListRecord(count, record.bytes, record.xxh64)
 
 
 def _put(

@@ -49,7 +49,7 @@ class WrittenFiles(NamedTuple):
         """Pack consecutive files of one array, at least one."""
         path = files[0].path
         prefix = path.rstrip("0123456789")
-        rows = np.array([(record.bytes, int(record.digest, 16)) for record in files], _FILE)
+        rows = np.array([(record.bytes, int(record.xxh64, 16)) for record in files], _FILE)
         return cls(prefix, int(path[len(prefix) :]), base64.b64encode(rows.tobytes()).decode())
 
     def records(self) -> Iterator[FileRecord]:

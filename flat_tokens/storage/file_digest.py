@@ -15,40 +15,28 @@ from flat_tokens.built import core
 XXH64_DIGITS = 16
 
 
-def _new_hash() -> Any:
-    if core is not None:
-        return core.Xxh64()
-    try:
-        import xxhash
-    except ImportError:
-        raise ImportError("flat_tokens: digests require the native core or the package xxhash") from None
-    return xxhash.xxh64()
-
-
 class FileDigest:
     """The digest of a file that comes block by block. b"a", b"bc" -> "44bc2cf5ad770999"."""
 
     def __init__(self) -> None:
-        self._hash = _new_hash()
+        self._hash: Any
+        if core is not None:
+            self._hash = core.Xxh64()
+            return
+        try:
+            import xxhash
+        except ImportError:
+            raise ImportError("flat_tokens: digests require the native core or the package xxhash") from None
+        self._hash = xxhash.xxh64()
 
     def update(self, block: bytes | memoryview) -> None:
         """Add the next bytes."""
         self._hash.update(block)
 
-    def value(self) -> int:
-        """The XXH64 of all blocks."""
-        return int(self._hash.intdigest() if core is None else self._hash.digest())
-
     def text(self) -> str:
-        """The same in 16 hexadecimal digits."""
-        return f"{self.value():0{XXH64_DIGITS}x}"
-
-
-def xxh64(data: bytes | memoryview) -> int:
-    """The XXH64 of some bytes. b"abc" -> 0x44bc2cf5ad770999."""
-    found = FileDigest()
-    found.update(data)
-    return found.value()
+        """The XXH64 of all blocks in 16 hexadecimal digits."""
+        value = self._hash.intdigest() if core is None else self._hash.digest()
+        return f"{value:0{XXH64_DIGITS}x}"
 
 
 def file_digest(blocks: Iterable[bytes | memoryview]) -> str:

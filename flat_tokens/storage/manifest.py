@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from flat_tokens.errors import cause, damaged, printable
@@ -34,7 +35,7 @@ class FileRecord(NamedTuple):
 
     path: str
     bytes: int
-    digest: str
+    xxh64: str
 
 
 class SplitRecord(NamedTuple):
@@ -135,7 +136,7 @@ def read_files(root: Place, manifest: Manifest) -> tuple[FileRecord, ...]:
     found = []
     for value in _listed(root, FILES_NAME, manifest.files):
         try:
-            found.append(_file_record(value))
+            found.append(FileRecord(*_members(FileRecord, value)))
         except (KeyError, TypeError, ValueError) as error:
             raise damaged(path, cause(error, 200)) from None
     for name, record in ((FILES_NAME, manifest.files), (SOURCES_NAME, manifest.sources)):
@@ -197,66 +198,61 @@ def _parse(data: bytes, place: Place) -> Manifest:
     if hashlib.sha256(text).hexdigest() != stated:
         raise damaged(place, f"changed after it was written ({_HASH_NAME} differs)")
     try:
-        splits = {name: _split_record(name, value["splits"][name]) for name in SPLITS}
         tokenizer = value["tokenizer"]
         if tokenizer is not None:
-            _typed(_typed(tokenizer, dict, "tokenizer").get("path"), str, "tokenizer.path")
+            _typed(str, "tokenizer.path", _typed(dict, "tokenizer", tokenizer).get("path"))
         return Manifest(
-            splits,
-            _list_record(value["files"]),
-            _list_record(value["sources"]),
-            _typed(value["layout"], dict, "layout"),
+            {name: SplitRecord(*_members(SplitRecord, value["splits"][name], f"{name}.")) for name in SPLITS},
+            ListRecord(*_members(ListRecord, value["files"])),
+            ListRecord(*_members(ListRecord, value["sources"])),
+            _typed(dict, "layout", value["layout"]),
             tokenizer,
-            _typed(value["options"], dict, "options"),
-            _typed(value["versions"], dict, "versions"),
+            _typed(dict, "options", value["options"]),
+            _typed(dict, "versions", value["versions"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(place, cause(error, 200)) from None
 
 
-def _split_record(name: str, value: dict[str, Any]) -> SplitRecord:
-    return SplitRecord(
-        _count(value["token_count"], f"{name}.token_count"),
-        _count(value["seq_count"], f"{name}.seq_count"),
-        _count(value["max_token_id"], f"{name}.max_token_id", LARGEST_TOKEN_ID),
-        _count(value["trained_tokens"], f"{name}.trained_tokens") if "trained_tokens" in value else None,
-    )
+def _members(kind: Any, value: dict[str, Any], prefix: str = "") -> Iterator[Any]:
+    """Yield the members of a JSON object for the fields of a record. Those with a default may be missing."""
+    for name in kind._fields:
+        if name in value or name not in kind._field_defaults:
+            rule: Callable[[str, Any], Any] = _RULES.get(name, _count)
+            yield rule(prefix + name, value[name])
 
 
-def _list_record(value: dict[str, Any]) -> ListRecord:
-    return ListRecord(
-        _count(value["lines"], "lines"), _count(value["bytes"], "bytes"), _digest(value["xxh64"])
-    )
-
-
-def _file_record(value: dict[str, Any]) -> FileRecord:
-    path: str = _typed(value["path"], str, "path")
-    check_relative_path(path)
-    return FileRecord(path, _count(value["bytes"], f"bytes of {path!r}"), _digest(value["xxh64"]))
-
-
-def _typed(value: Any, kind: type, name: str) -> Any:
+def _typed(kind: type, name: str, value: Any) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be a {kind.__name__} (got {type(value).__name__})")
     return value
 
 
-def _count(value: Any, name: str, largest: int = 2**63 - 1) -> int:
+def _count(name: str, value: Any, largest: int = 2**63 - 1) -> int:
     if type(value) is not int or not 0 <= value <= largest:
         raise ValueError(f"{name} must be in [0, {largest}] (got {value!r})")
     return value
 
 
-def _digest(value: Any) -> str:
+def _digest(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) != XXH64_DIGITS or set(value) - set("0123456789abcdef"):
-        raise ValueError(f"xxh64 must have {XXH64_DIGITS} hexadecimal digits (got {value!r})")
+        raise ValueError(f"{name} must have {XXH64_DIGITS} hexadecimal digits (got {value!r})")
     return value
 
 
-def check_relative_path(path: str) -> None:
-    """Raise ValueError unless `path` stays within the dataset and is not the manifest."""
+def check_relative_path(path: str) -> str:
+    """Return `path`. Raise ValueError unless it stays within the dataset and is not the manifest."""
     parts = path.split("/")  # an absolute path has an empty part
     if "\0" in path or "\\" in path or {"", ".", ".."} & set(parts):
         raise ValueError(f"paths must stay within the dataset (got {path!r})")
     if path == MANIFEST_NAME:
         raise ValueError("the manifest must not list itself")
+    return path
+
+
+# The members that are no counts.
+_RULES: dict[str, Callable[[str, Any], Any]] = {
+    "path": lambda name, value: check_relative_path(_typed(str, name, value)),
+    "xxh64": _digest,
+    "max_token_id": partial(_count, largest=LARGEST_TOKEN_ID),
+}
