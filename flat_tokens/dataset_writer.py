@@ -12,56 +12,28 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
-from functools import partial
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import arguments, writer
 from flat_tokens import format as flat_format
-from flat_tokens.errors import ArgumentError, RefusedError, printable
+from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.split_writer import Block, SplitWriter, WrittenSplit
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES, highest_id
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import FILES_NAME, MANIFEST_NAME, SOURCES_NAME, FileRecord, SplitRecord
+from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.places import Place, StorePath, Where, locate, read_whole
-from flat_tokens.unfinished import Unfinished, not_ours
+from flat_tokens.unfinished import Reserved, Unfinished, not_ours
 from flat_tokens.verify import verify_dataset
-from tokenmill.stores import AlreadyThere, Store, StoreError
 
 TOKENIZER_NAME = "tokenizer.json"
-MARK_NAME = "writing"  # on a store, while a Writer is at work
-# First parts of the keys that a Writer puts.
-_OWN = {MARK_NAME, TOKENIZER_NAME, FILES_NAME, SOURCES_NAME, "zarr.json", "loss_mask", *flat_format.SPLITS}
-
-Ends = npt.NDArray[np.int64]
-
-
-class Block(NamedTuple):
-    """Some tokens, and where documents end among them. [[1, 2], [], [3, 4]] is Block([1, 2, 3, 4], [2, 2, 4]).
-
-    ids: integers[n].
-    ends: int64 in [0, n], not falling; None if unknown. A document may begin in one block and end in a later one. An
-        end between two blocks is n of the first or 0 of the second.
-    trained: bool[n], whether each token contributes to the loss; None for all.
-    """
-
-    ids: npt.NDArray[Any]
-    ends: Ends | None
-    trained: flat_format.Bools | None = None
-
-
-class WrittenSplit(NamedTuple):
-    """A split that was written. empty_documents: documents without tokens, which a dataset leaves out."""
-
-    record: SplitRecord
-    files: list[FileRecord]
-    empty_documents: int
 
 
 class SavedTokenizer(Protocol):
@@ -115,18 +87,19 @@ class Writer:
         self.max_token_id = flat_format.LARGEST_TOKEN_ID
         self.written: dict[str, WrittenSplit] = {}
         self._files: list[FileRecord] = []
-        self._state = "open"  # then "failed", or "written"
+        self._is_open, self._is_published = True, False
+        self._output: Reserved | Unfinished
+        if isinstance(place, StorePath):
+            self._output = Reserved(place.store)
+        else:
+            self._output = Unfinished(place, overwrite, not_ours)
         with ExitStack() as opened:
-            self._unfinished: _Reserved | Unfinished
-            if isinstance(place, StorePath):
-                self._unfinished = opened.enter_context(_Reserved(place.store))
-            else:
-                self._unfinished = opened.enter_context(Unfinished(place, overwrite, not_ours))
-            self._root: writer.Destination = self._unfinished.folder
+            opened.enter_context(self._output)
+            root = self._root = self._output.folder
             if tokenizer is not None:
                 self._add_tokenizer(tokenizer)
             self._splits = {
-                split: SplitWriter(self._root, split, self.layout, has_mask) for split in flat_format.SPLITS
+                name: SplitWriter(root, name, self.layout, has_mask) for name in flat_format.SPLITS
             }
             self._opened = opened.pop_all()
 
@@ -165,23 +138,22 @@ class Writer:
 
     def close(self) -> None:
         """Write the rest, verify the dataset and publish it. The context calls this at its end."""
-        if self._state == "written":
+        if self._is_published:
             return
         self._check_open()
-        self._state = "failed"
+        self._is_open = False
         with self._opened.pop_all():
-            for split, own in self._splits.items():
-                self.written[split] = own.end()
-                self._files += self.written[split].files
-            counts: dict[str, dict[str, int]] = {"documents": {}, "empty_documents": {}}
-            for split, found in self.written.items():
-                counts["documents"][split] = found.record.seq_count + found.empty_documents
-                counts["empty_documents"][split] = found.empty_documents
-            self._unfinished.complete()
+            self.written = {split: own.end() for split, own in self._splits.items()}
+            splits = self.written.items()
+            counts = {
+                "documents": {name: own.record.seq_count + own.empty_documents for name, own in splits},
+                "empty_documents": {name: own.empty_documents for name, own in splits},
+            }
+            self._output.complete()
             writer.write_root(
                 self._root,
-                {split: found.record for split, found in self.written.items()},
-                self._files,
+                {name: own.record for name, own in splits},
+                self._files + [file for own in self.written.values() for file in own.files],
                 self.layout,
                 tokenizer=self.tokenizer,
                 sources=self.sources,
@@ -189,11 +161,11 @@ class Writer:
                 versions={"tokenmill": _version()},
             )
             verify_dataset(self._root).require_ok()
-            self._unfinished.publish()
-        self._state = "written"
+            self._output.publish()
+        self._is_published = True
 
     def _check_open(self) -> None:
-        if self._state != "open":
+        if not self._is_open:
             raise ArgumentError("Writer: closed. Open another Writer.")
 
     def __enter__(self) -> Writer:
@@ -205,7 +177,7 @@ class Writer:
         if kind is None:
             self.close()
         else:
-            self._state = "failed" if self._state == "open" else self._state
+            self._is_open = False
             self._opened.__exit__(kind, error, trace)
 
     def _add_tokenizer(self, tokenizer: str | os.PathLike[str] | StorePath | SavedTokenizer) -> None:
@@ -229,150 +201,8 @@ class Writer:
         self.tokenizer = facts
 
 
-class _Reserved:
-    """The counterpart of Unfinished on a store, where objects cannot be renamed.
-
-    An object marks the place as taken until the manifest is written. After an error the objects of the Writer are
-    deleted, and all objects stay if another program has written a manifest.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self.folder, self._is_complete = store, False
-
-    def __enter__(self) -> _Reserved:
-        try:
-            self.folder.put(MARK_NAME, b"", if_absent=True)
-        except AlreadyThere:
-            raise self._taken() from None
-        if any(entry.key != MARK_NAME for entry in self.folder.list()):
-            self.folder.delete([MARK_NAME])
-            raise self._taken()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, AlreadyThere):
-            return
-        with suppress(StoreError):
-            if self._is_complete:
-                self.folder.delete([MANIFEST_NAME])
-            keys = [entry.key for entry in self.folder.list()]
-            self.folder.delete([key for key in keys if key.partition("/")[0] in _OWN])
-
-    def complete(self) -> None:
-        """Remove the mark."""
-        self._is_complete = True
-        self.folder.delete([MARK_NAME])
-
-    def publish(self) -> None:
-        """Do nothing: the manifest made the dataset visible."""
-
-    def _taken(self) -> RefusedError:
-        return RefusedError(
-            f"{printable(self.folder.url)}: not empty. Delete its objects, or choose another URL."
-        )
-
-
 def _version() -> str:
     try:
         return metadata.version("tokenmill")
     except metadata.PackageNotFoundError:  # an uninstalled checkout
         return "unknown"
-
-
-class SplitWriter:
-    """Writes the blocks of one split.
-
-    has_mask: write a loss mask, with True for the tokens of blocks without one.
-    """
-
-    def __init__(
-        self, root: writer.Destination, split: str, layout: ArrayLayout, has_mask: bool = False
-    ) -> None:
-        self._root, self._split, self._layout = root, split, layout
-        writer.create_arrays(root, split, layout, has_mask)
-
-        def run(array: str, unit: int, dtype: npt.DTypeLike) -> _Run:
-            return _Run(unit, dtype, partial(writer.write_run, root, split, layout, array))
-
-        self._tokens = run(flat_format.TOKENS_NAME, layout.write_unit_tokens, flat_format.TOKENS_DTYPE)
-        self._starts = run(flat_format.STARTS_NAME, layout.write_unit_starts, flat_format.STARTS_DTYPE)
-        self._mask = run(flat_format.MASK_NAME, layout.write_unit_tokens, np.bool_) if has_mask else None
-        self._trained_count = self._max_token_id = self._empty = 0
-        self._is_open = False  # whether a document has begun and not ended
-
-    def add(self, block: Block) -> None:
-        """Append a block with IDs in [0, 2^31). Raise ArgumentError for a wrong loss mask."""
-        ids, ends, trained = block
-        assert ends is not None
-        if trained is not None and (
-            self._mask is None or trained.dtype != np.bool_ or trained.shape != ids.shape
-        ):
-            rule = "must be None without has_mask" if self._mask is None else f"must be bool[{len(ids)}]"
-            raise ArgumentError(
-                f"{self._split}: loss_mask {rule} (got {trained.dtype.name}{list(trained.shape)})"
-            )
-        count, was_open = len(ids), self._is_open
-        # A document starts after each end, unless no token follows before the next end.
-        borders = np.concatenate([[] if was_open else [0], ends, [count]]).astype(np.int64)
-        starts = borders[:-1][borders[1:] > borders[:-1]]
-        self._is_open = count > int(ends[-1]) if len(ends) else count > 0 or was_open
-        self._empty += len(ends) - (len(starts) + was_open - self._is_open)
-        if count:
-            self._max_token_id = max(self._max_token_id, int(ids.max()))
-        encoded = ids.astype(flat_format.TOKENS_DTYPE)
-        encoded <<= 1
-        encoded[starts] |= 1
-        self._starts.add(starts.astype(flat_format.STARTS_DTYPE) + np.uint64(self._tokens.count))
-        self._tokens.add(encoded)
-        if self._mask is not None:
-            bits = np.ones(count, np.bool_) if trained is None else trained
-            self._trained_count += int(np.count_nonzero(bits))
-            self._mask.add(bits)
-
-    def end(self) -> WrittenSplit:
-        """Write the rest and the metadata. Raise ArgumentError if the end of the last document is missing."""
-        if self._is_open:
-            raise ArgumentError(f"{self._split}: the last sequence has no end")
-        trained = None if self._mask is None else self._trained_count
-        record = SplitRecord(self._tokens.count, self._starts.count, self._max_token_id, trained)
-        self._starts.add(np.array([record.token_count], flat_format.STARTS_DTYPE))
-        runs = (self._tokens, self._starts, self._mask)
-        files = [file for run in runs if run is not None for file in run.end()]
-        files += writer.create_split(
-            self._root, self._split, *record[:3], self._layout, has_mask=trained is not None
-        )
-        return WrittenSplit(record, files, self._empty)
-
-
-class _Run:
-    """The values of one array, written as soon as they fill a unit.
-
-    write: writes values from the index of the first one on.
-    """
-
-    def __init__(
-        self, unit: int, dtype: npt.DTypeLike, write: Callable[[int, npt.NDArray[Any]], list[FileRecord]]
-    ) -> None:
-        self._held = np.empty(unit, dtype)
-        self._write = write
-        self.count = 0
-        self.files: list[FileRecord] = []
-
-    def add(self, values: npt.NDArray[Any]) -> None:
-        unit = len(self._held)
-        while len(values):
-            filled = self.count % unit
-            part, values = values[: unit - filled], values[unit - filled :]
-            self._held[filled : filled + len(part)] = part
-            self.count += len(part)
-            if self.count % unit == 0:
-                self._put(unit)
-
-    def end(self) -> list[FileRecord]:
-        """Write the rest. Return the records of all files."""
-        if rest := self.count % len(self._held):
-            self._put(rest)
-        return self.files
-
-    def _put(self, count: int) -> None:
-        self.files += self._write(self.count - count, self._held[:count])

@@ -14,13 +14,18 @@ from pathlib import Path
 
 from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError, DatasetError, RefusedError, printable
-from flat_tokens.storage.manifest import MANIFEST_NAME, read_files, read_manifest
-from tokenmill.stores import is_url
+from flat_tokens.format import MASK_NAME, SPLITS
+from flat_tokens.storage.manifest import FILES_NAME, MANIFEST_NAME, SOURCES_NAME, read_files, read_manifest
+from flat_tokens.storage.places import walk
+from tokenmill.stores import AlreadyThere, Store, StoreError, is_url
 from tokenmill.stores.durability import sync, sync_in_background
 from tokenmill.stores.folder_lock import FolderLock
 from tokenmill.stores.names import names_in, remove_tree, rename
 
 OWN_NAMES = {"lock", "result", "replaced"}
+MARK_NAME = "writing"  # on a store, while a Writer is at work
+# First parts of the keys that a Writer puts.
+_OWN_KEYS = {MARK_NAME, "tokenizer.json", FILES_NAME, SOURCES_NAME, "zarr.json", MASK_NAME, *SPLITS}
 
 
 def check_apart(output: Path, inputs: Iterable[object]) -> None:
@@ -61,14 +66,13 @@ class Unfinished:
         self._lock = FolderLock(self._root / "lock", output, RefusedError)
 
     def __enter__(self) -> Unfinished:
+        where = printable(str(self._root))
         if not self._output.parent.is_dir():
-            raise ArgumentError(
-                f"{printable(str(self._output))}: its folder does not exist. Create the folder first."
-            )
+            what = "its folder does not exist. Create the folder first."
+            raise ArgumentError(f"{printable(str(self._output))}: {what}")
         if not os.path.lexists(self._root):
             self._check_output()
             self._root.mkdir(exist_ok=True)
-        where = printable(str(self._root))
         if self._root.is_symlink() or not self._root.is_dir():
             raise RefusedError(f"{where}: already exists and is not a work folder. Move it away.")
         if foreign := sorted(names_in(self._root) - OWN_NAMES):
@@ -125,6 +129,49 @@ class Unfinished:
                 remove_tree(path)
 
 
+class Reserved:
+    """The counterpart of Unfinished on a store, where objects cannot be renamed.
+
+    An object marks the place as taken until the manifest is written. After an error the objects of the Writer are
+    deleted, and all objects stay if another program has written a manifest.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.folder, self._is_complete = store, False
+
+    def __enter__(self) -> Reserved:
+        try:
+            self.folder.put(MARK_NAME, b"", if_absent=True)
+        except AlreadyThere:
+            raise self._taken() from None
+        if any(entry.key != MARK_NAME for entry in self.folder.list()):
+            self.folder.delete([MARK_NAME])
+            raise self._taken()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, AlreadyThere):
+            return
+        with suppress(StoreError):
+            if self._is_complete:
+                self.folder.delete([MANIFEST_NAME])
+            keys = [entry.key for entry in self.folder.list()]
+            self.folder.delete([key for key in keys if key.partition("/")[0] in _OWN_KEYS])
+
+    def complete(self) -> None:
+        """Remove the mark."""
+        self._is_complete = True
+        self.folder.delete([MARK_NAME])
+
+    def publish(self) -> None:
+        """Do nothing: the manifest made the dataset visible."""
+
+    def _taken(self) -> RefusedError:
+        return RefusedError(
+            f"{printable(self.folder.url)}: not empty. Delete its objects, or choose another URL."
+        )
+
+
 def is_empty_folder(path: Path) -> bool:
     with suppress(OSError):
         return path.is_dir() and not path.is_symlink() and next(path.iterdir(), None) is None
@@ -133,24 +180,15 @@ def is_empty_folder(path: Path) -> bool:
 
 def not_ours(output: Path) -> str | None:
     """Why the dataset at `output` must not be replaced. None if it is one of tokenmill and contains nothing else."""
-    if output.is_symlink():
-        return "it is a link"
-    if not output.is_dir():
-        return "it is not a dataset of ours"
-    try:
-        manifest = read_manifest(output)
-        files = () if manifest is None else read_files(output, manifest)
-    except (DatasetError, OSError):
-        manifest = None
-    if manifest is None:
-        return "not a dataset of this version of tokenmill (no valid manifest.json in it). Delete it first"
-    listed = {MANIFEST_NAME, *(record.path for record in files)}
-    for folder, _, names in os.walk(output):
-        for name in names:
-            path = (Path(folder) / name).relative_to(output).as_posix()
-            if path not in listed:
-                return why_it_stays(path)
-    return None
+    if output.is_symlink() or not output.is_dir():
+        return "it is a link" if output.is_symlink() else "it is not a dataset of ours"
+    with suppress(DatasetError, OSError):
+        if (manifest := read_manifest(output)) is not None:
+            listed = {MANIFEST_NAME, *(record.path for record in read_files(output, manifest))}
+            paths = (path for path, _, _ in walk(output))
+            foreign = next((path for path in paths if path not in listed), None)
+            return None if foreign is None else why_it_stays(foreign)
+    return "not a dataset of this version of tokenmill (no valid manifest.json in it). Delete it first"
 
 
 def why_it_stays(path: str) -> str:

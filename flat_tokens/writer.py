@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +39,18 @@ from flat_tokens.storage.manifest import (
     source_lines,
 )
 from flat_tokens.storage.nodes import group_files, split_files
-from flat_tokens.storage.places import Place, StorePath
+from flat_tokens.storage.places import Place, StorePath, locate
 from flat_tokens.storage.shards import join_shard, pad
 from tokenmill.stores import Store
 from tokenmill.stores.names import write_whole
 
-_LIST_BLOCK_BYTES = 1 << 16
+_LINES_AT_ONCE = 1000
 Destination = Path | Store
 
 
 def place_of(root: Destination) -> Place:
     """Return the location from which a dataset written to `root` is read."""
-    if isinstance(root, Path):
-        return root
-    return Path(root.path) if root.is_local else StorePath(root)
+    return locate("root", root)
 
 
 def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_mask: bool = False) -> None:
@@ -116,28 +115,36 @@ def write_run(
 
     Cost: 5 to 10 ns per token with zstd level 1, and memory for one file. Raise ArgumentError for a run off the units.
     """
-    is_mask = array == flat_format.MASK_NAME
     folder = flat_format.array_folder(split, array)
     chunk, unit = layout.cuts(array)
-    values_per_unit = unit * flat_format.MASK_BITS if is_mask else unit
+    values_per_unit, dtype = run_unit(layout, array)
     if first < 0 or first % values_per_unit:
         raise invalid(folder, f"first element must be a multiple of the write unit {values_per_unit}", first)
-    dtype = np.dtype(np.bool_) if is_mask else flat_format.DTYPES[array]
     if values.ndim != 1 or values.dtype != dtype:
         got = f"{values.dtype.name} of {values.ndim} dimensions"
         raise ArgumentError(f"values: must be {dtype.name}[n] (got {got})")
+    is_mask = array == flat_format.MASK_NAME
     values = np.packbits(values, bitorder="little") if is_mask else np.ascontiguousarray(values)
-    first_file = first // values_per_unit
-    codecs, prefix = layout.codecs, "c/" if layout.zarr_format == 3 else ""
+    metadata = layout.array(array, Path(folder), 0)
     written = []
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
-        encoded = [codecs.encode(pad(part[at : at + chunk], chunk)) for at in range(0, len(part), chunk)]
-        payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
-        relative = f"{folder}/{prefix}{first_file + start // unit}"
+        encoded = [
+            metadata.codecs.encode(pad(part[at : at + chunk], chunk)) for at in range(0, len(part), chunk)
+        ]
+        payload = join_shard(encoded, unit // chunk) if metadata.sharded else encoded[0]
+        relative = metadata.file_name(first // values_per_unit + start // unit)
         _put(root, relative, payload, scratch)
         written.append(FileRecord(relative, len(payload), file_digest((payload,))))
     return written
+
+
+def run_unit(layout: ArrayLayout, array: str) -> tuple[int, np.dtype[Any]]:
+    """The values of an array that `write_run` puts into one file, and their type: a bool per token for a loss mask."""
+    is_mask, unit = array == flat_format.MASK_NAME, layout.cuts(array)[1]
+    return (
+        (unit * flat_format.MASK_BITS, np.dtype(np.bool_)) if is_mask else (unit, flat_format.DTYPES[array])
+    )
 
 
 def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes]) -> FileRecord:
@@ -189,45 +196,34 @@ def write_root(
         raise invalid("splits", f"must be {' and '.join(flat_format.SPLITS)}", sorted(splits))
     group = group_files(layout.zarr_format, {})
     records = [*files, *(write_file(root, name, data) for name, data in group.items())]
-    listed = sorted(
-        {record.path: record for record in records}.values()
-    )  # splits share the group of the masks
-    lists = [
-        _write_list(root, FILES_NAME, file_lines(listed)),
-        _write_list(root, SOURCES_NAME, source_lines(sources)),
-    ]
+    # Splits share the group of the masks, so it comes twice.
+    records = sorted({record.path: record for record in records}.values())
+    of_files, listed_files = _write_list(root, FILES_NAME, file_lines(records))
+    of_sources, listed_sources = _write_list(root, SOURCES_NAME, source_lines(sources))
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},
-        files=lists[0],
-        sources=lists[1],
+        files=listed_files,
+        sources=listed_sources,
         layout=layout.to_json(),
         tokenizer=tokenizer,
         options=options or {},
         versions=versions or {},
     )
     _put(root, MANIFEST_NAME, manifest.to_bytes(), if_absent=True)
-    of_lists = (
-        FileRecord(name, *record[1:]) for name, record in zip((FILES_NAME, SOURCES_NAME), lists, strict=True)
-    )
-    return (*listed, *of_lists)
+    return (*records, of_files, of_sources)
 
 
-def _write_list(root: Destination, name: str, lines: Iterable[str]) -> ListRecord:
-    count = 0
+def _write_list(root: Destination, name: str, lines: Iterable[str]) -> tuple[FileRecord, ListRecord]:
+    count, rest = 0, iter(lines)
 
     def blocks() -> Iterator[bytes]:
         nonlocal count
-        block = bytearray()
-        for line in lines:
-            count += 1
-            block += line.encode("ascii") + b"\n"
-            if len(block) >= _LIST_BLOCK_BYTES:
-                yield bytes(block)
-                block.clear()
-        yield bytes(block)
+        while some := list(islice(rest, _LINES_AT_ONCE)):
+            count += len(some)
+            yield ("\n".join(some) + "\n").encode("ascii")
 
     record = write_file(root, name, blocks())
-    return ListRecord(count, record.bytes, record.xxh64)
+    return record, ListRecord(count, record.bytes, record.xxh64)
 
 
 def _put(

@@ -27,10 +27,10 @@ from convert.document_ends import DocumentEnds, recorded_ends
 from convert.driver.tokenizers import load_tokenizer
 from convert.errors import BadInput, UsageError, printable
 from flat_tokens import ArrayLayout, Dataset
-from flat_tokens.dataset_writer import WrittenSplit
 from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.format import SPLITS, decode_ids, decode_start_flags
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.split_writer import WrittenSplit
 from flat_tokens.unfinished import check_apart
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.job import JobKey, find_job, hand_out

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from flat_tokens import format as flat_format
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.exchange.formats import NO_TOKEN
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.split_writer import Block
 
 BLOCK_TOKENS = 2**20
 NO_ENDS = np.empty(0, dtype=np.int64)

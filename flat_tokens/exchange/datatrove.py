@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import ArgumentError, damaged, printable
 from flat_tokens.exchange.files import COPY_AGAIN, COPY_BOTH, Column, InputFile, with_ends, without_ends
 from flat_tokens.exchange.formats import SHORT, ReadOptions
+from flat_tokens.split_writer import Block
 
 END_BYTES = 8
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.arguments import invalid, output_outside, tokenizer_file
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.blocks import append_token, blocks_of
 from flat_tokens.exchange.formats import FORMATS, NO_TOKEN, Contents, Format, check_dtype, module_of
 from flat_tokens.format import LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.opening import Dataset
+from flat_tokens.split_writer import Block
 from flat_tokens.storage import entries
 from flat_tokens.unfinished import Unfinished
 

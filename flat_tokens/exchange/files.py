@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import LONGEST_NAME
-from flat_tokens.dataset_writer import Block, Ends
 from flat_tokens.errors import ArgumentError, cause, damaged, printable
 from flat_tokens.exchange.blocks import BLOCK_TOKENS
+from flat_tokens.split_writer import Block, Ends
 from tokenmill.errors import not_installed
 
 PIECE = 2**16  # ends per read

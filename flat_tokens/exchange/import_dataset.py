@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from flat_tokens.dataset_writer import Block, Writer, WrittenSplit
+from flat_tokens.dataset_writer import Writer
 from flat_tokens.errors import ArgumentError, DatasetError, printable
 from flat_tokens.exchange.blocks import cut_at
 from flat_tokens.exchange.formats import FORMATS, NO_TOKEN, ReadOptions, check_dtype, module_of
 from flat_tokens.format import SPLITS
+from flat_tokens.split_writer import Block, WrittenSplit
 from flat_tokens.storage.layout import ArrayLayout
 
 

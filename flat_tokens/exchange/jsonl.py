@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from flat_tokens.dataset_writer import Block
 from flat_tokens.exchange.formats import Contents
+from flat_tokens.split_writer import Block
 from flat_tokens.storage import entries
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import cause, damaged, printable
 from flat_tokens.exchange.files import COPY_AGAIN, inside, item_bounds, read_chunk, read_index, with_ends
 from flat_tokens.exchange.formats import ReadOptions
+from flat_tokens.split_writer import Block
 
 TORCH_DTYPES = {11: "u1", 12: "i1", 13: "i2", 14: "i2", 15: "i4", 16: "i4", 17: "i8", 18: "i8", 20: "u2"}
 NUMPY_DTYPES = {0: "i1", 1: "i2", 2: "i4", 3: "i8", 4: "u1", 5: "u2", 6: "u4", 7: "u8"}

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import choice, invalid
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import FlatTokensError, cause, damaged, printable
 from flat_tokens.exchange.blocks import BLOCK_TOKENS
 from flat_tokens.exchange.files import COPY_AGAIN, InputFile, inside, item_bounds, read_chunk, read_index
 from flat_tokens.exchange.formats import FORMATS, ReadOptions
+from flat_tokens.split_writer import Block
 from flat_tokens.storage.file_digest import file_digest
 
 DTYPE_OF_CODE = {8: "u1", 9: "i1", 16: "u2", 17: "i2", 32: "u4", 33: "i4", 64: "u8", 65: "i8"}

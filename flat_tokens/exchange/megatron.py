@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import ArgumentError, DatasetError, damaged
 from flat_tokens.exchange.files import COPY_AGAIN, COPY_BOTH, InputFile, pieces, with_ends
 from flat_tokens.exchange.formats import Contents, ReadOptions
+from flat_tokens.split_writer import Block
 
 MAGIC = b"MMIDIDX\0\0"
 VERSION = 1

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import ArgumentError, DatasetError, damaged
 from flat_tokens.exchange.files import COPY_AGAIN, InputFile, without_ends
 from flat_tokens.exchange.formats import Contents, ReadOptions
+from flat_tokens.split_writer import Block
 
 FILE_NAMES = {"train": "train.bin", "validation": "val.bin"}
 TEXT_BYTES, TEXT_CHARACTERS = 512, 8  # of the start of a file that counts as text

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy_format
 
-from flat_tokens.dataset_writer import Block
 from flat_tokens.errors import DatasetError, cause, damaged
 from flat_tokens.exchange.files import COPY_AGAIN, Column, InputFile, with_ends, without_ends
 from flat_tokens.exchange.formats import Contents, ReadOptions
+from flat_tokens.split_writer import Block
 
 HEADER_BYTES = 2**16  # more than any header of an array of numbers
 

@@ -14,9 +14,9 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
-from flat_tokens.dataset_writer import Block, SplitWriter
 from flat_tokens.masks import MaskElements
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
+from flat_tokens.split_writer import Block, SplitWriter
 from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.views import all_trained
