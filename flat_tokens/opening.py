@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from flat_tokens import arguments
 from flat_tokens import format as flat_format
@@ -27,12 +27,12 @@ from flat_tokens.errors import (
 )
 from flat_tokens.reader import FlatTokensArray, open_split, split_of
 from flat_tokens.storage.entries import highest_id
-from flat_tokens.storage.files import AbsentFileError
+from flat_tokens.storage.files import AbsentFileError, refuse_link
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, open_manifest, read_manifest, read_sources
 from flat_tokens.storage.nodes import read_group, split_arrays
 from flat_tokens.storage.opened_manifest import OpenedManifest
-from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
+from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate
 from flat_tokens.views import concat, of_sources
 from tokenmill.stores.cached import CachedStore
 from tokenmill.stores.system import cached_property
@@ -166,35 +166,37 @@ def open(
         root = StorePath(store, root.key)
     dataset = open_by_manifest(root) if isinstance(root, StorePath) else open_by_files(root)
     if tokenizer is not None:
-        check_tokenizer(dataset, tokenizer)
+        _check_tokenizer(dataset, tokenizer)
     return dataset
 
 
-def _joined(parts: Sequence[Dataset]) -> Dataset:
-    if len(parts) == 1:
-        return parts[0]
-    train, validation = (concat([part[name] for part in parts]) for name in flat_format.SPLITS)
-    records = {inner.path: inner.tokenizer_record for part in parts for inner in part.parts or (part,)}
-    known = {path: record for path, record in records.items() if record is not None}
-    first = next(iter(known), None)
-    for path, record in known.items():
-        if first is not None and not _are_equal(record, known[first]):
-            what = f"made with another tokenizer than {printable(str(first))}"
+def _joined(given: Sequence[Dataset]) -> Dataset:
+    if len(given) == 1:
+        return given[0]
+    first = given[0]
+    train, validation = (concat([dataset[name] for dataset in given]) for name in flat_format.SPLITS)
+    parts = tuple(part for dataset in given for part in dataset.parts or (dataset,))
+    known = [(part.path, part.tokenizer_record) for part in parts if part.tokenizer_record is not None]
+    for path, record in known:
+        if not any(
+            record.get(kind) and record[kind] == known[0][1].get(kind) for kind in ("fingerprint", "sha256")
+        ):
+            what = f"made with another tokenizer than {printable(str(known[0][0]))}"
             raise damaged(path, what, "Open datasets of one tokenizer.")
-    single = tuple(inner for part in parts for inner in part.parts or (part,))
-    return Dataset(parts[0].path, parts[0].zarr_format, train, validation, parts[0].opened, single)
+    return Dataset(first.path, first.zarr_format, train, validation, first.opened, parts)
 
 
-def _are_equal(record: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two records in manifests name the same tokenizer."""
-    return any(record.get(kind) and record.get(kind) == other.get(kind) for kind in ("fingerprint", "sha256"))
+def check_folder(root: Place) -> None:
+    """Raise DatasetError for a local path that is no folder."""
+    if isinstance(root, Path) and not root.is_dir():
+        what = "not a folder" if root.exists() else "does not exist"
+        raise DatasetError(f"{printable(str(root))}: {what}")
 
 
 def open_by_files(root: Place) -> Dataset:
     """Open the dataset at `root` by the metadata of its arrays, compared with the counts of its manifest."""
     where = printable(str(root))
-    if isinstance(root, Path) and not root.is_dir():
-        raise DatasetError(f"{where}: {'not a folder' if root.exists() else 'does not exist'}")
+    check_folder(root)
     manifest, opened = None, OpenedManifest(root / MANIFEST_NAME, "")
     if is_there(opened.place):  # a link or pipe is not ignored
         manifest, opened = open_manifest(root)
@@ -236,41 +238,29 @@ def _check_counts(manifest: Manifest, splits: Mapping[str, FlatTokensArray], whe
     for name, array in splits.items():
         record = manifest.splits[name]
         if (array.loss_mask is None) != (record.trained_tokens is None):
-            has, says = (
-                ("missing", "lists it") if array.loss_mask is None else ("present", "does not list it")
-            )
-            what = f"{flat_format.MASK_NAME} is {has}, but {MANIFEST_NAME} {says}"
-            raise damaged(f"{where}/{name}", what)
+            is_missing = array.loss_mask is None
+            has, says = ("missing", "lists it") if is_missing else ("present", "does not list it")
+            raise damaged(f"{where}/{name}", f"{flat_format.MASK_NAME} is {has}, but {MANIFEST_NAME} {says}")
         for what in ("token_count", "seq_count", "max_token_id"):
             stored, stated = getattr(array, what), getattr(record, what)
             if stored != stated:
                 raise damaged(f"{where}/{name}", f"{what} must be {stated} by {MANIFEST_NAME} (got {stored})")
 
 
-def check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
+def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
     """Raise DatasetError unless a dataset was made with this tokenizer; see `open`."""
-    _require_record(dataset)  # before a file is looked for
-    if isinstance(tokenizer, str | os.PathLike):
-        check_made_with(dataset, "sha256", _files_sha256(arguments.path("tokenizer", tokenizer)))
-    elif hasattr(tokenizer, "fingerprint"):
-        check_made_with(dataset, "fingerprint", tokenizer.fingerprint())
-    else:
-        raise arguments.invalid("tokenizer", "must be a path or have fingerprint()", tokenizer)
-
-
-def _require_record(dataset: Dataset) -> Mapping[str, Any]:
     record = dataset.tokenizer_record
     if record is None:
         raise damaged(dataset.path, "no tokenizer is recorded", "Open it without tokenizer=.")
-    return record
-
-
-def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], given: str) -> None:
-    """Raise DatasetError unless `given` is the hash of the files, or the fingerprint, of a dataset's tokenizer."""
-    record = _require_record(dataset)
-    if kind == "fingerprint" and record.get(kind) is None:
-        what = "no fingerprint of the tokenizer is recorded, since the dataset was imported"
-        raise damaged(dataset.path, what, f"Pass the file {printable(str(dataset.tokenizer_path))}.")
+    if isinstance(tokenizer, str | os.PathLike):
+        kind, given = "sha256", _files_sha256(arguments.path("tokenizer", tokenizer))
+    elif hasattr(tokenizer, "fingerprint"):
+        kind, given = "fingerprint", tokenizer.fingerprint()
+        if record.get(kind) is None:
+            what = "no fingerprint of the tokenizer is recorded, since the dataset was imported"
+            raise damaged(dataset.path, what, f"Pass the file {printable(str(dataset.tokenizer_path))}.")
+    else:
+        raise arguments.invalid("tokenizer", "must be a path or have fingerprint()", tokenizer)
     # The dataset has its own copy in a normal form; the file that was used for the conversion is accepted too.
     if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)
@@ -280,7 +270,7 @@ def check_made_with(dataset: Dataset, kind: Literal["sha256", "fingerprint"], gi
 
 def _files_sha256(path: Path) -> str:
     """The SHA-256 of a tokenizer file, or of vocab.json and merges.txt in a folder. Raise ArgumentError."""
-    files: Iterable[Path] = [path]
+    files = [path]
     if path.is_dir():
         single = path / "tokenizer.json"
         files = [single] if single.is_file() else [path / "vocab.json", path / "merges.txt"]

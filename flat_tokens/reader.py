@@ -17,9 +17,10 @@ from flat_tokens.format import Bools, Int64, Uint32
 from flat_tokens.masks import MaskElements
 from flat_tokens.sources import SequenceSources, SourcePlace, StoredSources
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.files import refuse_link
 from flat_tokens.storage.nodes import read_array, read_group
 from flat_tokens.storage.opened_manifest import OpenedManifest
-from flat_tokens.storage.places import Place, refuse_link
+from flat_tokens.storage.places import Place
 from flat_tokens.storage.stored_array import StoredArray
 from flat_tokens.storage.zarr_metadata import ArrayMetadata
 

@@ -12,8 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+from itertools import pairwise, starmap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +24,7 @@ from flat_tokens.masks import MaskElements
 from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_files, read_manifest
+from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, read_files, read_manifest
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, locate, walk
 from flat_tokens.verify_units import (
@@ -91,17 +90,13 @@ def verify_dataset(
     OSError and StoreError if the machine or the store fails.
     """
     place = locate("root", root, storage_options)
-    if isinstance(place, Path) and not place.is_dir():
-        raise DatasetError(
-            f"{printable(str(place))}: {'not a folder' if place.exists() else 'does not exist'}"
-        )
+    opening.check_folder(place)
     opened = OpenedManifest.of(place / MANIFEST_NAME)
     with opened.reading():  # reports a replaced dataset as such, not as damage
+        # As readers of a store see it.
         promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
         manifest = read_manifest(place)
-        files = () if manifest is None else read_files(place, manifest)
-        run = _Verification(place, manifest, files, opened, executor, progress)
-        return run.report(promised)
+        return _Verification(place, manifest, opened, executor, progress).report(promised)
 
 
 class _Verification:
@@ -111,7 +106,6 @@ class _Verification:
         self,
         root: Place,
         manifest: Manifest | None,
-        files: tuple[FileRecord, ...],
         opened: OpenedManifest,
         executor: Executor | None,
         progress: Progress | None,
@@ -122,12 +116,19 @@ class _Verification:
         self.sizes: dict[str, int] = {}
         self.chunk_files: Counter[str] = Counter()  # by array
         self.done_bytes = 0
+        files = () if manifest is None else read_files(root, manifest)
         self.unread = {record.path: record for record in files}
 
     def report(self, promised: opening.Dataset | None) -> VerifyReport:
-        """Verify everything. promised: the dataset by its manifest alone, as readers of a store see it."""
+        """Verify everything. promised: the dataset by its manifest alone, or None."""
         self._list_files()
-        splits, refusal = self._open(promised)
+        splits, refusal = self._open()
+        for split in splits:
+            for stated, found in (
+                zip(_arrays(promised[split.name]), _arrays(split), strict=True) if promised else ()
+            ):
+                if stated.metadata != found.metadata:
+                    self._report(found.name, f"metadata must agree with the manifest. {CONVERT_AGAIN}")
         for split in splits:
             self._verify_split(split)
             self._verify_mask(split)
@@ -164,19 +165,11 @@ class _Verification:
             self._report(relative, absence(relative))
             del self.unread[relative]  # it may exist in a linked folder, which is not part of the dataset
 
-    def _open(self, promised: opening.Dataset | None) -> tuple[list[FlatTokensArray], str]:
+    def _open(self) -> tuple[list[FlatTokensArray], str]:
         """Return the splits that can be opened, and the reason if the dataset cannot."""
         try:
             dataset = opening.open_by_files(self.root)
-            splits = [dataset[name] for name in SPLITS]
-            if promised is not None:
-                pairs = ((promised[split.name], split) for split in splits)
-                for stated, found in (
-                    pair for both in pairs for pair in zip(*map(_arrays, both), strict=True)
-                ):
-                    if stated.metadata != found.metadata:
-                        self._report(found.name, f"metadata must agree with the manifest. {CONVERT_AGAIN}")
-            return splits, ""
+            return [dataset[name] for name in SPLITS], ""
         except DatasetError as error:
             refusal = str(error)
         splits = []
@@ -192,77 +185,67 @@ class _Verification:
         starts, tokens = split.seq_starts, split.encoded_tokens
         if not (self._has_its_files(starts) and self._has_its_files(tokens)):
             return
-        borders: list[tuple[int, int, int]] = []
-        for result in self._run(verify_starts, ((unit,) for unit in self._units(starts))):
-            for index, first, last in result.borders:
-                if borders and first <= borders[-1][2]:
-                    text = not_rising(starts.name, index, first, borders[-1][2])
-                    self.problems.setdefault(starts.name, f"{text}. {CONVERT_AGAIN}")
-                borders.append((index, first, last))
+        units = ((unit,) for unit in self._units(starts))
+        borders = [border for result in self._run(verify_starts, units) for border in result.borders]
+        for (_, _, last), (index, first, _) in pairwise(borders):
+            if first <= last:
+                text = not_rising(starts.name, index, first, last)
+                self.problems.setdefault(starts.name, f"{text}. {CONVERT_AGAIN}")
         known = None if self._is_damaged(starts.name) else starts
-        indexes = np.array([*(index for index, _, _ in borders), split.seq_count], dtype=np.int64)
+        indexes = [*(index for index, _, _ in borders), split.seq_count]
         firsts = np.array([first for _, first, _ in borders], dtype=np.uint64)
 
-        def arguments() -> Iterator[tuple[Any, ...]]:
-            for unit in self._units(tokens):
-                # from the last Zarr chunk of seq_starts that begins at or before the unit
-                low = max(int(np.searchsorted(firsts, np.uint64(unit.start), side="right")) - 1, 0)
-                high = int(np.searchsorted(firsts, np.uint64(unit.stop), side="left"))
-                entries = int(indexes[low]), min(int(indexes[high]), split.seq_count)
-                yield unit, split.max_token_id, known, entries if known is not None else (0, 0)
+        def entries(unit: ArrayUnit) -> tuple[int, int]:
+            """The starts that may be in a unit, from the last Zarr chunk on that begins at or before it."""
+            low = max(int(np.searchsorted(firsts, np.uint64(unit.start), side="right")) - 1, 0)
+            high = int(np.searchsorted(firsts, np.uint64(unit.stop), side="left"))
+            return indexes[low], min(indexes[high], split.seq_count)
 
-        largest = 0
-        for result in self._run(verify_tokens, arguments()):
-            largest = max(largest, result.encoded_max)
-        if (
-            not self._is_damaged(split.name)
-            and self.manifest is not None
-            and largest >> 1 != split.max_token_id
-        ):
-            text = f"max_token_id must be the largest ID {largest >> 1} (got {split.max_token_id})"
+        arguments = (
+            (unit, split.max_token_id, known, entries(unit) if known is not None else (0, 0))
+            for unit in self._units(tokens)
+        )
+        largest = max((result.encoded_max for result in self._run(verify_tokens, arguments)), default=0) >> 1
+        if self.manifest is not None and not self._is_damaged(split.name) and largest != split.max_token_id:
+            text = f"max_token_id must be the largest ID {largest} (got {split.max_token_id})"
             self._report(tokens.name, f"{text}. {CONVERT_AGAIN}")
 
     def _verify_mask(self, split: FlatTokensArray) -> None:
-        if not isinstance(split.loss_mask, MaskElements) or not self._has_its_files(split.loss_mask.packed):
-            return
-        packed = split.loss_mask.packed
-        units = ((unit, split.token_count) for unit in self._units(packed))
-        trained = sum(result.ones for result in self._run(verify_mask, units))
-        stated = None if self.manifest is None else self.manifest.splits[split.name].trained_tokens
-        if stated not in (None, trained) and not self._is_damaged(packed.name):
-            text = f"number of trained tokens must be {stated} by the manifest (got {trained})"
-            self._report(packed.name, f"{text}. {CONVERT_AGAIN}")
+        for packed in _arrays(split)[2:]:
+            if not self._has_its_files(packed):
+                continue
+            units = ((unit, split.token_count) for unit in self._units(packed))
+            trained = sum(result.ones for result in self._run(verify_mask, units))
+            stated = None if self.manifest is None else self.manifest.splits[split.name].trained_tokens
+            if stated not in (None, trained) and not self._is_damaged(packed.name):
+                text = f"number of trained tokens must be {stated} by the manifest (got {trained})"
+                self._report(packed.name, f"{text}. {CONVERT_AGAIN}")
 
-    def _has_its_files(self, elements: Elements) -> bool:
+    def _has_its_files(self, array: Elements) -> bool:
         """Return False and report once if too many files are missing. Otherwise each is reported.
 
         Without this, metadata that claim 2^31 files would decide how long verification takes.
         """
-        if elements.metadata is None:
-            self._report(elements.name, f"unsupported codecs or layout. {RESTORE}")
-            return False
-        file_count, found = elements.metadata.file_count, self.chunk_files[elements.name]
-        missing = file_count - found
-        if missing > MAX_PROBLEMS:
+        assert array.metadata is not None
+        file_count, found = array.metadata.file_count, self.chunk_files[array.name]
+        is_near = file_count - found <= MAX_PROBLEMS
+        if not is_near:
             text = f"must have {file_count} files by its metadata (got {found})"
-            self._report(elements.name, f"{text}. {RESTORE}")
-        return missing <= MAX_PROBLEMS
+            self._report(array.name, f"{text}. {RESTORE}")
+        return is_near
 
     def _units(self, elements: Elements) -> Iterator[ArrayUnit]:
         """Yield an array as units of whole files, which are no longer unread."""
-        stored = elements.metadata
-        assert stored is not None
-        per_file = stored.shard_elements
+        metadata = elements.metadata
+        assert metadata is not None
+        per_file = metadata.shard_elements
         step = max(1, UNIT_TOKENS // per_file) * per_file
         for start in range(0, len(elements), step):
             stop = min(start + step, len(elements))
-            keys = (stored.file_key(index) for index in range(start // per_file, -(-stop // per_file)))
-            paths = [f"{elements.name}/{key}" for key in keys]
-            if self.manifest is None:
-                yield ArrayUnit(elements, start, stop, None)
-                continue
+            numbers = range(start // per_file, -(-stop // per_file))
+            paths = [f"{elements.name}/{metadata.file_key(number)}" for number in numbers]
             records = {path: self.unread.pop(path) for path in paths if path in self.unread}
-            yield ArrayUnit(elements, start, stop, records)
+            yield ArrayUnit(elements, start, stop, None if self.manifest is None else records)
 
     def _run(
         self, work: Callable[..., UnitResult], arguments: Iterable[tuple[Any, ...]]
@@ -295,17 +278,15 @@ def _in_order(
 ) -> Iterator[T]:
     """Yield results in the order of the arguments, with MAX_IN_FLIGHT in flight. The first error cancels the rest."""
     if executor is None:
-        for argument in arguments:
-            yield work(*argument)
+        yield from starmap(work, arguments)
         return
-    rest = iter(arguments)
     begun: deque[Future[T]] = deque()
     try:
-        while True:
-            more = islice(rest, MAX_IN_FLIGHT - len(begun))
-            begun.extend(executor.submit(work, *argument) for argument in more)
-            if not begun:
-                return
+        for argument in arguments:
+            begun.append(executor.submit(work, *argument))
+            if len(begun) == MAX_IN_FLIGHT:
+                yield begun.popleft().result()
+        while begun:
             yield begun.popleft().result()
     finally:
         for future in begun:

@@ -10,8 +10,9 @@ from flat_tokens import format as flat_format
 from flat_tokens.errors import cause, damaged
 from flat_tokens.storage import zarr_v2, zarr_v3
 from flat_tokens.storage.codecs import UnknownCodecError
+from flat_tokens.storage.files import refuse_link
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.places import Place, refuse_link
+from flat_tokens.storage.places import Place
 from flat_tokens.storage.zarr_metadata import ArrayMetadata, read_json
 
 REWRITE = "Rewrite the array: zarr.create_array(NEW_PATH, data=zarr.open_array(PATH)[:])."

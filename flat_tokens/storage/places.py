@@ -15,7 +15,6 @@ from typing import Any
 
 from flat_tokens import arguments
 from flat_tokens.errors import DatasetError, damaged, printable
-from flat_tokens.storage import files
 from flat_tokens.storage.files import AbsentFileError, RegularFile, absence, check_length, ends_early
 from tokenmill.stores import Store, is_url, open_store
 from tokenmill.stores.errors import StoreChanged, StoreNotFound
@@ -120,12 +119,6 @@ def is_there(place: Place) -> bool:
     except StoreNotFound:
         return False
     return True
-
-
-def refuse_link(place: Place) -> None:
-    """See files.refuse_link; stores have no links."""
-    if isinstance(place, Path):
-        files.refuse_link(place)
 
 
 def walk(root: Place) -> Iterator[tuple[str, str, int]]:
