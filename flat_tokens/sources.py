@@ -125,14 +125,12 @@ class PiecedSources:
             part_paths, part_counts = part.counts()
             paths += part_paths
             firsts, lengths = self._firsts[self._of == number], self._lengths[self._of == number]
-            # Count the chosen sequences before the end of each source: complete ranges, and part of the last one.
-            ends = np.cumsum(part_counts)
-            if len(firsts):
-                last = np.maximum(np.searchsorted(firsts, ends, side="right") - 1, 0)
-                before = (np.cumsum(lengths) - lengths)[last] + np.clip(ends - firsts[last], 0, lengths[last])
-            else:
-                before = np.zeros_like(ends)
-            counts.append(np.diff(before, prepend=0))
+            # The chosen sequences before each sequence of the part rise by 1 within a range and not between two.
+            made = np.cumsum(lengths)
+            edges = np.stack([firsts, firsts + lengths], axis=1).reshape(-1)
+            before = np.stack([made - lengths, made], axis=1).reshape(-1)
+            chosen = np.interp(np.cumsum(part_counts), np.append(0, edges), np.append(0, before))
+            counts.append(np.diff(chosen, prepend=0).astype(np.int64))
         return paths, np.concatenate(counts)
 
 
@@ -171,12 +169,11 @@ def sequences_at(seq_starts: Elements, tokens: Int64) -> Int64:
     while len(tokens) and int((high - low).max()) > 1:
         middle = (low + high) // 2
         wanted, to = np.unique(middle, return_inverse=True)
-        firsts = seq_starts.read_ranges([(index * chunk, index * chunk + 1) for index in wanted.tolist()])
-        is_at_most = np.concatenate(firsts).astype(np.int64)[to] <= tokens
+        is_at_most = seq_starts.gather(wanted * chunk).astype(np.int64)[to] <= tokens
         low, high = np.where(is_at_most, middle, low), np.where(is_at_most, high, np.maximum(middle, low + 1))
     found = np.empty(len(tokens), dtype=np.int64)
     for index in np.unique(low).tolist():
         here, first = low == index, index * chunk
-        entries = seq_starts.read(first, min(first + chunk, len(seq_starts))).astype(np.int64)
+        entries = seq_starts.peek(first, min(first + chunk, len(seq_starts))).astype(np.int64)
         found[here] = first + np.searchsorted(entries, tokens[here], side="right") - 1
     return found

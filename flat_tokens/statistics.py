@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from flat_tokens.opening import Dataset
 from flat_tokens.packs.plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
-from flat_tokens.storage.places import read_whole, walk
+from flat_tokens.storage.places import open_file, walk
 from flat_tokens.storage.zarr_metadata import ArrayMetadata
 from flat_tokens.storage.zstd_frames import frame_header
 from flat_tokens.views import is_source
@@ -30,19 +30,18 @@ def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | No
     most_sources: the number of sources to list (default: all).
     """
     manifest = dataset.manifest
-    sources, source_count = _sources(dataset, most_sources)
-    splits = {}
-    for name in SPLITS:
-        counts, storage = _counts(dataset, dataset[name], with_lengths), _storage(dataset, dataset[name])
-        splits[name] = counts | storage
+    splits = {
+        name: _counts(dataset, dataset[name], with_lengths) | _storage(dataset, dataset[name])
+        for name in SPLITS
+    }
     return {
         "path": str(dataset.path),
         "zarr_format": dataset.zarr_format,
         "has_manifest": manifest is not None,
         "splits": splits,
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
-        "source_count": source_count,
-        "sources": sources,
+        "source_count": _source_count(dataset),
+        "sources": dataset.sources(most_sources),
         "options": dict(manifest.options) if manifest else {},
         "versions": dict(manifest.versions) if manifest else {},
     }
@@ -54,23 +53,18 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
     patterns: names or globs. Raise ArgumentError if a pattern matches no source.
     """
     chosen = dataset.of_sources(*patterns)
-    sources, source_count = _sources(dataset, None)
+    paths = ((str(source["path"]), source) for source in dataset.sources())
     return {
         "path": str(dataset.path),
-        "sources": [
-            source
-            for source in sources
-            if any(is_source(str(source["path"]), pattern) for pattern in patterns)
-        ],
-        "source_count": source_count,
+        "sources": [own for path, own in paths if any(is_source(path, pattern) for pattern in patterns)],
+        "source_count": _source_count(dataset),
         "splits": {name: _counts(dataset, chosen[name], with_lengths=True) for name in SPLITS},
     }
 
 
-def _sources(dataset: Dataset, most: int | None) -> tuple[Sequence[Mapping[str, Any]], int]:
-    """Return the first sources, and the number of all."""
+def _source_count(dataset: Dataset) -> int:
     parts = (part.manifest for part in dataset.parts or (dataset,))
-    return dataset.sources(most), sum(manifest.sources.lines for manifest in parts if manifest is not None)
+    return sum(manifest.sources.lines for manifest in parts if manifest is not None)
 
 
 def _counts(dataset: Dataset, array: FlatTokensArray, with_lengths: bool) -> dict[str, Any]:
@@ -121,14 +115,14 @@ def lengths(seq_starts: Elements) -> dict[str, float] | None:
         counts.update(dict(zip(values.tolist(), occurrences.tolist(), strict=True)))
     if not counts:
         return None
-    seq_count = counts.total()
-    ordered = sorted(counts.items())
-    running = np.cumsum([occurrences for _, occurrences in ordered])
-    middle = [
-        ordered[int(np.searchsorted(running, at + 1))][0] for at in ((seq_count - 1) // 2, seq_count // 2)
-    ]
-    mean = sum(length * occurrences for length, occurrences in ordered) / seq_count
-    return {"min": ordered[0][0], "median": sum(middle) / 2, "mean": round(mean, 2), "max": ordered[-1][0]}
+    values = np.array(sorted(counts))
+    occurrences = np.array([counts[length] for length in values.tolist()])
+    seq_count, ends = counts.total(), np.cumsum(occurrences)
+    low, high = (
+        int(values[np.searchsorted(ends, at, side="right")]) for at in ((seq_count - 1) // 2, seq_count // 2)
+    )
+    mean = sum(length * count for length, count in counts.items()) / seq_count
+    return {"min": int(values[0]), "median": (low + high) / 2, "mean": round(mean, 2), "max": int(values[-1])}
 
 
 def _checksum(stored: ArrayMetadata) -> str | None:
@@ -140,12 +134,6 @@ def _checksum(stored: ArrayMetadata) -> str | None:
         return "crc32c"
     if stored.codecs.compressor != "zstd":
         return "gzip" if stored.codecs.compressor == "gzip" else None
-    if json.loads(stored.codecs.config).get("checksum"):
-        return "zstd"
-    if stored.sharded or not stored.element_count:
-        return None
-    try:
-        payload = read_whole(stored.file_path(0), stored.max_file_bytes)
-    except DatasetError:  # `verify` reports lost files
-        return None
-    return "zstd" if frame_header(payload)[1] else None
+    with suppress(DatasetError), open_file(stored.file_path(0)) as file:  # `verify` reports a lost file
+        return "zstd" if frame_header(file.part(0, min(file.size, 18)))[1] else None
+    return None

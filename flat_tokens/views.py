@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import count_of, invalid, split
 from flat_tokens.errors import ArgumentError, damaged, printable
-from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, Int64, decode_ids, not_rising
+from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, Int64, not_rising
 from flat_tokens.masks import AllTrained
 from flat_tokens.reader import FlatTokensArray, indices_of
 from flat_tokens.sources import PiecedSources
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import PiecedElements, Pieces
 
-_STARTS_AT_ONCE = _TOKENS_AT_ONCE = 2**20
-_MAX_GAP = 16  # entries between two needed ones that are read as well, because another range takes longer
+_SEQUENCES_AT_ONCE = 2**12
 
 
 def concat(arrays: Sequence[FlatTokensArray]) -> FlatTokensArray:
@@ -94,12 +92,9 @@ def of_sources(array: FlatTokensArray, *patterns: str) -> FlatTokensArray:
             more = ", ..." if len(paths) > 3 else ""
             raise invalid("source", f"must match one of {known or 'no sources'}{more}", pattern)
         is_chosen |= matches
-    stops = np.cumsum(counts)
-    has_any = is_chosen & (counts > 0)
-    firsts, ends = (stops - counts)[has_any], stops[has_any]
-    is_new = np.append(True, firsts[1:] != ends[:-1])[: len(firsts)]  # neighbours become one range
-    is_last = np.append(is_new[1:], True)[: len(firsts)]
-    return _of_ranges(array, firsts[is_new], ends[is_last] - firsts[is_new])
+    edges = np.diff(is_chosen[counts > 0], prepend=False, append=False)
+    borders = np.append(0, np.cumsum(counts[counts > 0]))[edges]  # of runs of chosen sources
+    return _of_ranges(array, borders[::2], borders[1::2] - borders[::2])
 
 
 def is_source(path: str, pattern: str) -> bool:
@@ -117,33 +112,19 @@ def all_trained(array: FlatTokensArray) -> FlatTokensArray:
 
 def first_of_equals(array: FlatTokensArray) -> Int64:
     """The sequences that equal no earlier one, int64[n], increasing. `selected(array, first_of_equals(array))` is the
-    split without exact duplicates. Cost: one pass over all tokens, and 50 bytes per sequence. BLAKE2b with 128 bits
+    split without exact duplicates. Cost: one pass over all tokens, and 100 bytes per sequence. BLAKE2b with 128 bits
     decides."""
     _check_split(array)
-    digests = np.frombuffer(b"".join(_digests(array)), dtype=np.uint64).reshape(-1, 2)
-    order = np.lexsort(
-        (digests[:, 1], digests[:, 0])
-    )  # stable, so the first of several equal ones comes first
-    digests = digests[order]
-    is_other = np.append(True, (digests[1:] != digests[:-1]).any(axis=1))[: len(order)]
-    return np.sort(order[is_other])
-
-
-def _digests(array: FlatTokensArray) -> Iterator[bytes]:
-    """The digests of consecutive sequences, 16 bytes each, some at a time."""
-    for first in range(0, array.seq_count, _STARTS_AT_ONCE):
-        starts = _checked_starts(array, np.arange(first, min(first + _STARTS_AT_ONCE, array.seq_count) + 1))
-        begin = 0
-        while begin < len(starts) - 1:
-            end = int(np.searchsorted(starts, starts[begin] + _TOKENS_AT_ONCE, side="right")) - 1
-            end = max(end, begin + 1)
-            ids = decode_ids(array.encoded_tokens.read(int(starts[begin]), int(starts[end])))
-            data, offsets = ids.view(np.uint8).data, (starts[begin : end + 1] - starts[begin]) * ids.itemsize
-            yield b"".join(
-                hashlib.blake2b(data[start:stop], digest_size=16).digest()
-                for start, stop in pairwise(offsets.tolist())
-            )
-            begin = end
+    known: set[bytes] = set()
+    firsts = []
+    for first in range(0, array.seq_count, _SEQUENCES_AT_ONCE):
+        numbers = range(first, min(first + _SEQUENCES_AT_ONCE, array.seq_count))
+        for number, ids in zip(numbers, array.sequences(numbers), strict=True):
+            digest = hashlib.blake2b(ids.data, digest_size=16).digest()
+            if digest not in known:
+                known.add(digest)
+                firsts.append(number)
+    return np.array(firsts, dtype=np.int64)
 
 
 def _check_split(array: FlatTokensArray) -> None:
@@ -173,22 +154,12 @@ def _of_ranges(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatToke
 
 
 def _checked_starts(array: FlatTokensArray, indices: Int64) -> Int64:
-    """Some entries of seq_starts, by increasing index. Entries that are close together are read as one range. Raise
-    DatasetError unless the entries increase up to the token count."""
-    seq_starts = array.seq_starts
-    is_first = np.diff(indices, prepend=-_MAX_GAP - 1) > _MAX_GAP
-    firsts = indices[is_first]
-    stops = indices[np.append(is_first[1:], True)[: len(indices)]] + 1
-    found = seq_starts.read_ranges(list(zip(firsts.tolist(), stops.tolist(), strict=True)))
-    read: Int64 = np.concatenate([np.empty(0, dtype=np.uint64), *found]).astype(np.int64)
-    skipped = firsts - (
-        np.cumsum(stops - firsts) - (stops - firsts)
-    )  # entries before each range that are not read
-    starts: Int64 = read[indices - skipped[np.cumsum(is_first) - 1]]
+    """Some entries of seq_starts, by increasing index. Raise DatasetError unless they rise up to the token count."""
+    starts: Int64 = array.seq_starts.gather(indices).astype(np.int64)
     if (np.diff(starts) <= 0).any() or (
         len(starts) and not 0 <= starts[0] <= starts[-1] <= array.token_count
     ):
-        raise damaged(seq_starts.name, "must rise to the token count", "Verify the dataset.")
+        raise damaged(array.seq_starts.name, "must rise to the token count", "Verify the dataset.")
     return starts
 
 

@@ -123,7 +123,7 @@ def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> F
     facts = describe(dataset, with_lengths=False, most_sources=LISTED_SOURCES)
     path = tokenizer or dataset.tokenizer_path
     known = tokenizer_entries.load_entries(path) if path is not None else None
-    special = tokenizer_entries.load_special_ids(path) if path is not None else frozenset()
+    special: frozenset[int] = known.special_ids if known is not None else frozenset()
 
     def gather_split(name: str) -> SplitFigures:
         array, shown = dataset[name], []

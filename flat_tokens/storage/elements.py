@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,6 +87,16 @@ class Elements:
         with self.expecting([start for start, _ in ranges], [stop for _, stop in ranges]):
             for (start, _), out in zip(ranges, found, strict=True):
                 self.read_into(start, out)
+        return found
+
+    def gather(self, positions: Int64) -> Values:
+        """The elements at some positions, which rise. Cost: decodes each Zarr chunk of a stored array once."""
+        found = np.empty(len(positions), dtype=self.dtype)
+        cuts = [0, *np.flatnonzero(np.diff(positions // self.chunk_elements)) + 1, len(positions)]
+        with self.expecting(positions, positions + 1):
+            for low, high in pairwise(cuts if len(positions) else ()):
+                near = positions[low:high]
+                found[low:high] = self.peek(int(near[0]), int(near[-1]) + 1)[near - near[0]]
         return found
 
     def read_into(self, start: int, out: Values) -> None:

@@ -17,6 +17,7 @@ from flat_tokens.storage.zarr_metadata import parse_json
 
 LARGEST_TOKENIZER_BYTES = 2**27  # four times the size of a file with 262,144 entries
 SPACE_MARK = "\u2581"
+_OTHER_FILE = "Pass another file as --tokenizer."
 
 
 class Entries(dict[int, bytes]):
@@ -24,45 +25,50 @@ class Entries(dict[int, bytes]):
 
     strips_space: Strip drops one space at the start. strips_marks: Metaspace drops every space of the first entry.
     strips_end: BPEDecoder drops the space that it puts after the last word.
+    special_ids: the IDs of special tokens.
     """
 
     strips_space = strips_marks = strips_end = False
+    special_ids: frozenset[int] = frozenset()
 
 
-def _byte_of_char() -> dict[str, int]:
-    stand_alone = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in set(stand_alone)]
-    return {chr(byte): byte for byte in stand_alone} | {chr(256 + i): byte for i, byte in enumerate(others)}
+_STAND_ALONE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _STAND_ALONE]
+_BYTE_OF_CHAR = {chr(byte): byte for byte in _STAND_ALONE} | {
+    chr(256 + i): byte for i, byte in enumerate(_OTHERS)
+}
 
 
 def load_entries(path: Place) -> Entries:
     """The bytes of every entry of a tokenizer.json. Raise DatasetError for another file."""
-    data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
-    value = parse_json(data, path, "Pass another file as --tokenizer.")
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path, _OTHER_FILE)
     try:
         vocabulary: dict[str, Any] = value["model"]["vocab"]
         decoders = list(_components(value.get("decoder")))
         kinds = {part.get("type") for part in decoders}
         entries = Entries()
-        added_tokens = {added["content"]: added["id"] for added in value.get("added_tokens") or []}
+        added = value.get("added_tokens") or []
+        added_tokens = {token["content"]: token["id"] for token in added}
+        entries.special_ids = frozenset(int(token["id"]) for token in added if token.get("special"))
         is_of_words = kinds == {"BPEDecoder"}
         if is_of_words or kinds & {"Metaspace", "ByteFallback"} or any(map(_replaces_mark, decoders)):
             suffixes = [part.get("suffix", "</w>") for part in decoders if part.get("type") == "BPEDecoder"]
             spaces = suffixes if is_of_words else [SPACE_MARK, *suffixes]
             for text, id_ in (vocabulary | added_tokens).items():
                 entries[int(id_)] = _bytes_of_text(text, "ByteFallback" in kinds, spaces)
-            entries.strips_space = any(map(_strips_space, decoders))
-            entries.strips_marks = any(map(_strips_marks, decoders))
+            for part in decoders:
+                if part.get("type") == "Strip" and part.get("content") == " ":
+                    entries.strips_space |= part.get("start", 0) > 0
+                if part.get("type") == "Metaspace" and part.get("prepend_scheme", "always") != "never":
+                    entries.strips_marks |= bool(part.get("add_prefix_space", True))
             entries.strips_end = bool(suffixes)
         else:
-            byte_of_char = _byte_of_char()
             for text, id_ in vocabulary.items():
-                entries[int(id_)] = _bytes_of(text, byte_of_char)
+                entries[int(id_)] = _bytes_of(text)
             for text, id_ in added_tokens.items():
                 entries[int(id_)] = text.encode()
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = f"unsupported tokenizer.json ({cause(error)})"
-        raise damaged(path, what, "Pass another file as --tokenizer.") from None
+        raise damaged(path, f"unsupported tokenizer.json ({cause(error)})", _OTHER_FILE) from None
     return entries
 
 
@@ -81,16 +87,6 @@ def _replaces_mark(part: dict[str, Any]) -> bool:
     return part.get("type") == "Replace" and part.get("pattern") == {"String": SPACE_MARK}
 
 
-def _strips_marks(part: dict[str, Any]) -> bool:
-    if part.get("type") != "Metaspace":
-        return False
-    return bool(part.get("prepend_scheme", "always") != "never" and part.get("add_prefix_space", True))
-
-
-def _strips_space(part: dict[str, Any]) -> bool:
-    return part.get("type") == "Strip" and part.get("content") == " " and part.get("start", 0) > 0
-
-
 def _bytes_of_text(text: str, has_bytes: bool, spaces: Iterable[str]) -> bytes:
     """The bytes of a text entry. spaces: the texts that become a space."""
     if has_bytes and re.fullmatch("<0x[0-9A-Fa-f]{2}>", text):
@@ -100,9 +96,9 @@ def _bytes_of_text(text: str, has_bytes: bool, spaces: Iterable[str]) -> bytes:
     return text.encode()
 
 
-def _bytes_of(text: str, byte_of_char: dict[str, int]) -> bytes:
+def _bytes_of(text: str) -> bytes:
     try:
-        return bytes([byte_of_char[char] for char in text])
+        return bytes([_BYTE_OF_CHAR[char] for char in text])
     except KeyError:
         return text.encode()  # not byte-level text, such as a special token in the vocabulary
 
@@ -132,18 +128,5 @@ def highest_id(path: Place) -> int:
         ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
         return max(map(int, [*ids, *(added["id"] for added in value.get("added_tokens") or [])]), default=-1)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise damaged(
-            path, f"not a tokenizer.json with a vocabulary ({cause(error)})", "Restore it."
-        ) from None
-
-
-def load_special_ids(path: Place) -> frozenset[int]:
-    """The IDs of the special tokens of a tokenizer.json."""
-    data = read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True)
-    value = parse_json(data, path, "Pass another file as --tokenizer.")
-    added = value.get("added_tokens") if isinstance(value, dict) else None
-    return frozenset(
-        token["id"]
-        for token in (added if isinstance(added, list) else [])
-        if isinstance(token, dict) and token.get("special") and type(token.get("id")) is int
-    )
+        what = f"not a tokenizer.json with a vocabulary ({cause(error)})"
+        raise damaged(path, what, "Restore it.") from None

@@ -4,9 +4,9 @@ Rows are gathered by one call then, regardless of Zarr chunks. The constructor r
 file maps it there and compares its IDs with the largest allowed one. Only files that are one uncompressed Zarr chunk of
 whole pages can be mapped like this.
 
-The mmap of the C library is called, because Python's own keeps a file descriptor open per mapping. The kernel allows a
-process 65,530 mappings, so all arrays together use at most MAX_MAPPINGS. Truncating a mapped file ends the process with
-SIGBUS.
+Files are mapped by the C library, because Python's mmap has no fixed addresses and keeps a file descriptor per mapping.
+The kernel allows a process 65,530 mappings, so all arrays together use at most MAX_MAPPINGS. Truncating a mapped file
+ends the process with SIGBUS.
 
 Invariant: accessed files are mapped and sound. Other elements read as zeros, so nothing is read without access.
 """
@@ -17,7 +17,6 @@ import ctypes
 import functools
 import mmap
 import os
-import sys
 import threading
 import weakref
 from pathlib import Path
@@ -35,10 +34,8 @@ from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
 MAX_MAPPINGS = 2**15
 _POPULATED_BYTES = 2**21  # larger files may be mapped for a few rows
-_PROT_READ, _SHARED, _PRIVATE, _FIXED = 1, 1, 2, 16  # the same on Linux, macOS and the BSDs
-_IS_LINUX = sys.platform == "linux"
-_RESERVED = _PRIVATE | (0x20 | 0x4000 if _IS_LINUX else 0x1000)  # MAP_ANONYMOUS and, on Linux, MAP_NORESERVE
-_POPULATE = 0x8000 if _IS_LINUX else 0  # elsewhere page faults read the file later
+_FIXED = 16  # MAP_FIXED, the same on Linux, macOS and the BSDs
+_POPULATE = getattr(mmap, "MAP_POPULATE", 0)  # on Linux; elsewhere page faults read the file later
 
 _lock = threading.Lock()
 _mapping_count = 0  # of all streams in this process
@@ -109,14 +106,13 @@ class MappedStream:
         if not indexes:
             return
         size = self._array.chunk_bytes
-        flags = _SHARED | _FIXED | (_POPULATE if populate and size <= _POPULATED_BYTES else 0)
         with self._opened.reading():
             for index in indexes:
                 path = self._array.file_name(index)
                 with RegularFile(path) as file:
                     if file.size != size:
                         raise damaged(path, f"must have {size} bytes (got {file.size})")
-                    _mmap(_address(self._memory) + index * size, size, flags, file.descriptor, path)
+                    _map_at(self._memory, index * size, file, populate and size <= _POPULATED_BYTES, path)
         self._is_mapped[indexes] = True
 
 
@@ -125,13 +121,8 @@ def map_file(file: RegularFile, path: str) -> memoryview | None:
     memory = _reserve(file.size, 1)
     if memory is None:
         return None
-    _mmap(_address(memory), file.size, _SHARED | _FIXED, file.descriptor, path)
+    _map_at(memory, 0, file, False, path)
     return memory.data
-
-
-def _address(memory: npt.NDArray[np.uint8]) -> int:
-    address: int = memory.__array_interface__["data"][0]
-    return address
 
 
 def _count(files: int) -> bool:
@@ -159,16 +150,17 @@ def _libc() -> Any:
     size, pointer, integer = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
     library.mmap.restype = pointer
     library.mmap.argtypes = [pointer, size, integer, integer, integer, ctypes.c_int64]
-    library.munmap.argtypes = [pointer, size]
     return library
 
 
-def _mmap(address: int | None, size: int, flags: int, descriptor: int, path: str | None) -> int:
-    mapped: int = _libc().mmap(address, size, _PROT_READ, flags, descriptor, 0)
+def _map_at(memory: npt.NDArray[np.uint8], offset: int, file: RegularFile, populate: bool, path: str) -> None:
+    """Map a whole file into reserved memory. populate: read all of it now."""
+    address = memory.__array_interface__["data"][0] + offset
+    flags = mmap.MAP_SHARED | _FIXED | (_POPULATE if populate else 0)
+    mapped: int = _libc().mmap(address, file.size, mmap.PROT_READ, flags, file.descriptor, 0)
     if mapped == ctypes.c_void_p(-1).value:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), path)
-    return mapped
 
 
 def _reserve(size: int, files: int) -> npt.NDArray[np.uint8] | None:
@@ -177,17 +169,9 @@ def _reserve(size: int, files: int) -> npt.NDArray[np.uint8] | None:
     if not _count(files):
         return None
     try:
-        address = _mmap(None, size, _RESERVED, -1, None)
-    except OSError:
+        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+    except (OSError, OverflowError):
         _count(-files)
         return None
-    memory: Any = (ctypes.c_uint8 * size).from_address(address)
-    weakref.finalize(memory, _release, address, size, files).atexit = False
-    values: npt.NDArray[np.uint8] = np.frombuffer(memory, dtype=np.uint8)
-    values.flags.writeable = False
-    return values
-
-
-def _release(address: int, size: int, files: int) -> None:
-    _libc().munmap(address, size)
-    _count(-files)
+    weakref.finalize(memory, _count, -files).atexit = False
+    return np.frombuffer(memory, dtype=np.uint8)
