@@ -194,18 +194,16 @@ class FlatTokensArray:
     def row_range(self, index: int, length: int) -> tuple[int, int]:
         """The offsets [start, stop) of a row. index: in [-row_count, row_count)."""
         try:
-            index = operator.index(index)  # products of narrow numpy integers wrap around
-            length = operator.index(length)
+            index, length = operator.index(index), operator.index(length)  # narrow numpy integers wrap around
         except TypeError:
             index, length = integer("index of a row", index), integer("length of a row", length)
         start = index * length
-        if start >= 0 and length > 0 and start + length <= self.token_count:
-            return start, start + length
-        count = self.row_count(length)
-        if not -count <= index < count:
-            what = f"index of a row of {length} tokens must be in [{-count}, {count}) (got {index})"
-            raise RangeError(f"{self.name}: {what}")
-        start = index % count * length
+        if start < 0 or length <= 0 or start + length > self.token_count:
+            count = self.row_count(length)
+            if not -count <= index < count:
+                what = f"index of a row of {length} tokens must be in [{-count}, {count}) (got {index})"
+                raise RangeError(f"{self.name}: {what}")
+            start = index % count * length
         return start, start + length
 
 

@@ -7,7 +7,9 @@ the source of a sequence follows from their cumulative sum. Views of a split ask
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,16 +49,18 @@ class RowPart(NamedTuple):
     source: SourcePlace
 
 
+@dataclass(frozen=True)
 class StoredSources:
     """The sources of a stored split. The first use reads them, from the list next to the manifest. Methods raise
     DatasetError if the dataset does not record them."""
 
-    def __init__(self, root: Place, split: str, seq_count: int, opened: OpenedManifest) -> None:
-        self._root, self._split, self._seq_count, self._opened = root, split, seq_count, opened
-        self._counts: tuple[list[str], Int64] | None = None
+    root: Place
+    split: str
+    seq_count: int
+    opened: OpenedManifest
 
-    def __reduce__(self) -> tuple[type[StoredSources], tuple[Place, str, int, OpenedManifest]]:
-        return StoredSources, (self._root, self._split, self._seq_count, self._opened)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredSources, (self.root, self.split, self.seq_count, self.opened)
 
     def places_of(self, sequences: Int64) -> list[SourcePlace]:
         """The origin of each of these sequences, which must be in the split."""
@@ -64,36 +68,31 @@ class StoredSources:
         stops = np.cumsum(counts)
         sources = np.searchsorted(stops, sequences, side="right")
         records = sequences - (stops - counts)[sources]
-        return [
-            SourcePlace(paths[source], record)
-            for source, record in zip(sources.tolist(), records.tolist(), strict=True)
-        ]
+        pairs = zip(sources.tolist(), records.tolist(), strict=True)
+        return [SourcePlace(paths[source], record) for source, record in pairs]
 
     def counts(self) -> tuple[list[str], Int64]:
         """The paths of the sources in the order of their sequences, and the number of sequences of each, from 0."""
-        if self._counts is None:
-            self._counts = self._read()
-        return self._counts
+        return self._read
 
+    @cached_property
     def _read(self) -> tuple[list[str], Int64]:
-        where = f"{printable(str(self._root))}/{self._split}"
-        with self._opened.reading():
-            manifest = read_manifest(self._root)
-            sources = None if manifest is None else read_sources(self._root, manifest)
+        where = f"{printable(str(self.root))}/{self.split}"
+        with self.opened.reading():
+            manifest = read_manifest(self.root)
+            sources = None if manifest is None else read_sources(self.root, manifest)
         if sources is None:
             raise damaged(where, "sources are unknown without a manifest", CONVERT_AGAIN)
         try:
-            counts = np.array([int(source[f"{self._split}_sequences"]) for source in sources], dtype=np.int64)
+            counts = np.array([int(source[f"{self.split}_sequences"]) for source in sources], dtype=np.int64)
             paths = [str(source["path"]) for source in sources]
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             what = f"invalid source in the manifest ({cause(error)})"
             raise damaged(where, what, CONVERT_AGAIN) from None
         if not paths:
             raise ArgumentError(f"{where}: the dataset was written without sources. Write it with sources.")
-        if int(counts.sum()) != self._seq_count:
-            what = (
-                f"must have {self._seq_count} sequences in the sources of the manifest (got {counts.sum()})"
-            )
+        if int(counts.sum()) != self.seq_count:
+            what = f"must have {self.seq_count} sequences in the sources of the manifest (got {counts.sum()})"
             raise damaged(where, what, "Verify the dataset.")
         return paths, counts
 
@@ -143,17 +142,18 @@ def parts_of_rows(
     """Return the sequences in each of some rows, in order. ranges: as for `masks.put_trained`."""
     rows, columns, starts, stops = ranges
     firsts, lasts = sequences_at(array.seq_starts, starts), sequences_at(array.seq_starts, stops - 1)
-    begins = array.seq_starts.read_ranges(list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
-    sequences = [
-        np.arange(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
-    ]
-    sources = iter(array.sources_of(np.concatenate([np.empty(0, dtype=np.int64), *sequences])))
+    counts = lasts + 1 - firsts
+    of = np.repeat(np.arange(len(rows)), counts)  # the range of each sequence
+    sequences = np.arange(counts.sum()) + np.repeat(firsts - np.cumsum(counts) + counts, counts)
+    wanted, to = np.unique(sequences, return_inverse=True)
+    begins = array.seq_starts.gather(wanted).astype(np.int64)[to]
+    first_columns = columns[of] + np.maximum(begins - starts[of], 0)
+    sources = array.sources_of(sequences)
     found: list[list[RowPart]] = [[] for _ in range(row_count)]
-    for at, (row, column, start) in enumerate(
-        zip(rows.tolist(), columns.tolist(), starts.tolist(), strict=True)
+    for row, *part in zip(
+        rows[of].tolist(), first_columns.tolist(), sequences.tolist(), sources, strict=True
     ):
-        for sequence, begin in zip(sequences[at].tolist(), begins[at].tolist(), strict=True):
-            found[row].append(RowPart(column + max(begin - start, 0), sequence, next(sources)))
+        found[row].append(RowPart(*part))
     return found
 
 

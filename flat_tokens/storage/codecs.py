@@ -96,7 +96,11 @@ class CodecChain(NamedTuple):
         compare: whether crc32c and the checksums of zstd frames are compared.
 
         Raise ValueError for a damaged payload or one of another length; `values` are undefined then."""
+        if self.is_uncompressed:
+            values[:] = self.view(payload, values.dtype, len(values), compare)
+            return len(values)
         body, out = self.body(payload, compare), values.view(np.uint8)
+        got = len(out)
         try:
             if self.compressor == "zstd" and not self.filters and count is not None:
                 filled = zstd_frames.decompress_front(body, out, count * values.itemsize)
@@ -104,18 +108,18 @@ class CodecChain(NamedTuple):
                     return filled // values.itemsize
             if self.compressor:
                 decoded = np.empty_like(out) if self.filters else out
-                _require_length(len(out), decode_into(self.compressor, body, decoded, compare))
-                body = decoded.data
-            for config in reversed(self.filters):
-                body = _codec(config).decode(body)
-        except (MemoryError, _LengthError):
+                got, body = decode_into(self.compressor, body, decoded, compare), decoded.data
+            if self.filters and got == len(out):
+                for config in reversed(self.filters):
+                    body = _codec(config).decode(body)
+                filtered = np.frombuffer(body, dtype=np.uint8)
+                got = len(filtered)
+                out[:] = filtered if got == len(out) else 0
+        except MemoryError:
             raise
         except Exception as error:  # each codec has its own exceptions
             raise ValueError(f"cannot be decoded ({cause(error, 100)})") from error
-        if self.filters or not self.compressor:
-            plain = np.frombuffer(body, dtype=np.uint8)
-            _require_length(len(out), len(plain))
-            out[:] = plain
+        _require_length(len(out), got)
         return len(values)
 
     def view(
@@ -178,14 +182,10 @@ def _stated_bytes(compressor: str, payload: Payload) -> int:
     return int.from_bytes(payload[4:8], "little")
 
 
-class _LengthError(ValueError):
-    """A payload that decodes to another length than its Zarr chunk has."""
-
-
 def _require_length(expected: int, got: int) -> None:
     if got != expected:
         shown = "more" if got == expected + 1 else got
-        raise _LengthError(f"must decode to {expected} bytes (got {shown})")
+        raise ValueError(f"must decode to {expected} bytes (got {shown})")
 
 
 def _checked(config: Any, allowed: tuple[str, ...]) -> str:
