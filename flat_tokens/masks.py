@@ -6,6 +6,7 @@ tokens. A dataset without masks trains all of its tokens.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -32,11 +33,15 @@ class MaskElements(Elements):
         self.packed = packed
         self.is_remote = packed.is_remote
 
-    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
+    def fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
         """See Elements."""
-        first, stop = start // MASK_BITS, -(-(start + len(out)) // MASK_BITS)
-        bits = np.unpackbits(self.packed.read(first, stop), bitorder="little").view(np.bool_)
-        out[:] = bits[start - first * MASK_BITS :][: len(out)]
+        ends = zip(starts, (start + len(out) for start, out in zip(starts, outs, strict=True)), strict=True)
+        packed = self.packed.read_ranges(
+            [(start // MASK_BITS, -(-stop // MASK_BITS)) for start, stop in ends]
+        )
+        for start, out, found in zip(starts, outs, packed, strict=True):
+            bits = np.unpackbits(found, bitorder="little").view(np.bool_)
+            out[:] = bits[start % MASK_BITS :][: len(out)]
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
@@ -52,9 +57,10 @@ class AllTrained(Elements):
     def __init__(self, name: str, token_count: int) -> None:
         super().__init__(name, _BOOL, token_count, 2**18)
 
-    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
+    def fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
         """See Elements."""
-        out[:] = True
+        for out in outs:
+            out[:] = True
 
 
 def mask_of(array: Any) -> Elements | None:

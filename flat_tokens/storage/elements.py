@@ -29,7 +29,7 @@ class Elements:
     """An array of integers. Picklable; safe to read from several threads at once.
 
     elements[i] is an int, with i in [-len, len). elements[start:stop] is a new array, with both ends in [0, len] and
-    step 1. Subclasses implement `read_into`.
+    step 1. Subclasses implement `fill`.
 
     chunk_elements: elements that are read together. Chunk `index` begins at index * chunk_elements.
     largest: no element may be greater; -1 for no limit.
@@ -76,17 +76,15 @@ class Elements:
         """The elements [start, stop) as a new array. Cost: decodes each Zarr chunk in the range that is not cached."""
         start, stop = integer("start", start), integer("stop", stop)
         self._check_range(start, stop)
-        out = np.empty(stop - start, dtype=self.dtype)
-        self.read_into(start, out)
-        return out
+        return self.read_ranges(((start, stop),))[0]
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[Values]:
         """The elements of each range [start, stop) within the array, as new arrays. Cost: decodes each Zarr chunk of a
         stored array once, and no further than needed."""
+        starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
         found = [np.empty(stop - start, dtype=self.dtype) for start, stop in ranges]
-        with self.expecting([start for start, _ in ranges], [stop for _, stop in ranges]):
-            for (start, _), out in zip(ranges, found, strict=True):
-                self.read_into(start, out)
+        with self.expecting(starts, stops) if self.is_remote else nullcontext():
+            self.fill(starts, found)
         return found
 
     def gather(self, positions: Int64) -> Values:
@@ -99,8 +97,8 @@ class Elements:
                 found[low:high] = self.peek(int(near[0]), int(near[-1]) + 1)[near - near[0]]
         return found
 
-    def read_into(self, start: int, out: Values) -> None:
-        """Fill `out` with the elements [start, start + len(out)), which must be within the array."""
+    def fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
+        """Fill outs[i] with the elements from starts[i] on, which must be within the array."""
         raise NotImplementedError
 
     def peek(self, start: int, stop: int, is_checked: bool = True) -> Values:
@@ -137,7 +135,7 @@ class Elements:
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         values = np.empty(count, dtype=self.dtype) if scratch is None else scratch[:count]
-        self.read_into(first, values)
+        self.fill((first,), (values,))
         return values
 
     def check(self, values: Values, first: int) -> None:

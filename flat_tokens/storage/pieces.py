@@ -6,6 +6,7 @@ chunk once, because the stored arrays cache the last ones.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -39,40 +40,43 @@ class PiecedElements(Elements):
         chunk_elements = max(array.chunk_elements for array in arrays)
         super().__init__(name, arrays[0].dtype, int(self._bounds[-1]), chunk_elements, largest)
 
-    def _ranges(self, start: int, stop: int) -> Iterator[tuple[Elements, int, int, int]]:
-        """(array, first element, count, added) of the ranges that make up [start, stop)."""
+    def _ranges(self, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
+        """(number of the array, first element, count, added) of the ranges that make up [start, stop)."""
         if start >= stop:
             return
         at = int(np.searchsorted(self._bounds, start, side="right")) - 1
         while start < stop:
             count = min(stop, int(self._bounds[at + 1])) - start
             first = int(self._begins[at]) + start - int(self._bounds[at])
-            yield self._arrays[self._of[at]], first, count, int(self._added[at])
+            yield int(self._of[at]), first, count, int(self._added[at])
             start += count
             at += 1
 
-    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
+    def fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
         """See Elements."""
-        at = 0
-        for array, first, count, added in self._ranges(start, start + len(out)):
-            part = out[at : at + count]
-            array.read_into(first, part)
-            if added:
+        parts = defaultdict[int, list[tuple[int, npt.NDArray[Any], int]]](list)  # by number of the array
+        for start, out in zip(starts, outs, strict=True):
+            at = 0
+            for of, first, count, added in self._ranges(start, start + len(out)):
+                parts[of].append((first, out[at : at + count], added))
+                at += count
+        for of, own in parts.items():
+            self._arrays[of].fill([first for first, _, _ in own], [part for _, part, _ in own])
+            for _, part, added in own:
                 part += np.array(added, dtype=np.int64).astype(self.dtype)  # a negative number wraps around
-            at += count
-        self.check(out, start)
+        for start, out in zip(starts, outs, strict=True):
+            self.check(out, start)
 
     def expecting(
         self, starts: Positions, stops: Positions, at_once: bool = False
     ) -> AbstractContextManager[None]:
         """See Elements, for each of the arrays."""
-        wanted: dict[int, tuple[Elements, list[int], list[int]]] = {}
+        wanted = defaultdict[int, tuple[list[int], list[int]]](lambda: ([], []))
         for start, stop in zip(starts, stops, strict=True):
-            for array, first, count, _ in self._ranges(int(start), min(int(stop), len(self))):
-                _, begins, ends = wanted.setdefault(id(array), (array, [], []))
-                begins.append(first)
-                ends.append(first + count)
-        return entered([array.expecting(begins, ends, at_once) for array, begins, ends in wanted.values()])
+            for of, first, count, _ in self._ranges(int(start), min(int(stop), len(self))):
+                wanted[of][0].append(first)
+                wanted[of][1].append(first + count)
+        return entered([self._arrays[of].expecting(*ranges, at_once) for of, ranges in wanted.items()])
 
 
 @contextmanager

@@ -98,22 +98,8 @@ class StoredArray(Elements):
         finally:
             source.close()
 
-    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[Values]:
-        """See Elements."""
-        found = [np.empty(stop - start, dtype=self.dtype) for start, stop in ranges]
-        starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
-        with self.expecting(starts, stops) if self.is_remote else nullcontext():
-            self._fill(starts, found)
-        return found
-
-    def read_into(self, start: int, out: Values) -> None:
-        """See Elements."""
-        is_announced = self.is_remote and start % self.chunk_elements + len(out) > self.chunk_elements
-        with self.expecting((start,), (start + len(out),)) if is_announced else nullcontext():
-            self._fill((start,), (out,))
-
-    def _fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
-        """Fill outs[i] with the elements from starts[i] on. Each Zarr chunk is decoded once."""
+    def fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
+        """See Elements. Each Zarr chunk is decoded once."""
         stream, chunk = self.stream(), self.chunk_elements
         parts = defaultdict[int, list[tuple[int, Values]]](list)  # by Zarr chunk: offset in it, memory
         for start, out in zip(starts, outs, strict=True):
