@@ -33,8 +33,7 @@ class MaskElements(Elements):
         self.packed = packed
         self.is_remote = packed.is_remote
 
-    def fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
-        """See Elements."""
+    def _fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
         ends = zip(starts, (start + len(out) for start, out in zip(starts, outs, strict=True)), strict=True)
         packed = self.packed.read_ranges(
             [(start // MASK_BITS, -(-stop // MASK_BITS)) for start, stop in ends]
@@ -57,8 +56,7 @@ class AllTrained(Elements):
     def __init__(self, name: str, token_count: int) -> None:
         super().__init__(name, _BOOL, token_count, 2**18)
 
-    def fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
-        """See Elements."""
+    def _fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
         for out in outs:
             out[:] = True
 

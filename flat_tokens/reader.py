@@ -25,7 +25,6 @@ from flat_tokens.storage.stored_array import StoredArray
 from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
 _ONE = np.uint32(1)
-_NO_IDS = np.empty(0, dtype=np.uint32)
 
 
 class Row(NamedTuple):
@@ -94,18 +93,10 @@ class FlatTokensArray:
         """The IDs of some sequences in the order of `indices`, one array each: [2, 0] -> [[6, 7, 8], [1, 2]].
 
         Cost: as for each sequence, but every Zarr chunk is decoded only once. Errors as `sequence`."""
-        numbers = indices_of(indices).tolist()
-        firsts = [number % max(self.seq_count, 1) for number in numbers]
-        order = sorted(range(len(numbers)), key=firsts.__getitem__)
-        wanted = [(0, 0)] * len(numbers)
-        with self.seq_starts.expecting(firsts, [first + 2 for first in firsts]):
-            for at in order:
-                wanted[at] = self.sequence_range(numbers[at])
-        found: list[Uint32] = [_NO_IDS] * len(numbers)
-        with self.encoded_tokens.expecting([start for start, _ in wanted], [stop for _, stop in wanted]):
-            for at in order:
-                found[at] = _decoded(self.encoded_tokens, *wanted[at])
-        return found
+        numbers = self._numbers(indices).tolist()
+        edges = self.seq_starts.read_ranges([(number, number + 2) for number in numbers])
+        ranges = [self._range(number, *pair.tolist()) for number, pair in zip(numbers, edges, strict=True)]
+        return [encoded >> _ONE for encoded in self.encoded_tokens.read_ranges(ranges)]
 
     def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
         """Yield the IDs of the sequences [start, stop). stop: may be past the last one."""
@@ -126,11 +117,21 @@ class FlatTokensArray:
         if not -self.seq_count <= index < self.seq_count:
             raise wrong_sequence(self.name, index, self.seq_count)
         index %= self.seq_count
-        start, stop = self.seq_starts.peek(index, index + 2).tolist()
+        return self._range(index, *self.seq_starts.peek(index, index + 2).tolist())
+
+    def _range(self, index: int, start: int, stop: int) -> tuple[int, int]:
         if not start < stop <= self.token_count:
             what = f"must be in ({start}, {self.token_count}] (got {stop})"
             raise damaged(f"{self.seq_starts.name}[{index + 1}]", what, CONVERT_AGAIN)
         return start, stop
+
+    def _numbers(self, indices: npt.ArrayLike) -> Int64:
+        """Indices of sequences as numbers from 0."""
+        numbers = indices_of(indices)
+        outside = numbers[(numbers < -self.seq_count) | (numbers >= self.seq_count)]
+        if len(outside):
+            raise wrong_sequence(self.name, outside[0], self.seq_count)
+        return np.where(numbers < 0, numbers + self.seq_count, numbers)
 
     def trained_of(self, sequence: int) -> Bools:
         """Which tokens of a sequence contribute to the loss, bool[tokens]."""
@@ -149,11 +150,7 @@ class FlatTokensArray:
 
     def sources_of(self, sequences: npt.ArrayLike) -> list[SourcePlace]:
         """The origins of some sequences, in the given order. See `source_of`."""
-        numbers = indices_of(sequences)
-        outside = numbers[(numbers < -self.seq_count) | (numbers >= self.seq_count)]
-        if len(outside):
-            raise wrong_sequence(self.name, outside[0], self.seq_count)
-        return self.sequence_sources.places_of(np.where(numbers < 0, numbers + self.seq_count, numbers))
+        return self.sequence_sources.places_of(self._numbers(sequences))
 
     def row_count(self, length: int) -> int:
         """The number of full rows of `length` tokens, without the tail."""
@@ -175,10 +172,7 @@ class FlatTokensArray:
         length = integer("length of a row", length, 1)
         firsts = [self.row_range(index, length)[0] for index in indices_of(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
-        tokens = self.encoded_tokens
-        with tokens.expecting(firsts, [first + length for first in firsts]):
-            for at in sorted(range(len(firsts)), key=firsts.__getitem__):
-                encoded[at] = tokens.peek(firsts[at], firsts[at] + length)
+        self.encoded_tokens.fill(firsts, list(encoded))
         return Row(encoded >> _ONE, flat_format.decode_start_flags(encoded))
 
     def inputs_and_targets(self, index: int, length: int) -> tuple[Uint32, Uint32]:

@@ -189,7 +189,7 @@ class RowReader:
         parts = list(zip(*(values.tolist() for values in pieces[1:]), strict=True))
         indexes = np.union1d(whole.chunks, pieces.chunks)
         spans = [np.searchsorted(each.chunks, [indexes, indexes + 1]).T.tolist() for each in (whole, pieces)]
-        scratch = None if tokens.is_mapped else np.empty(chunk, dtype=tokens.dtype)
+        scratch = np.empty(chunk, dtype=tokens.dtype)  # takes memory only if it is used
         for index, (first, last), (low, high) in zip(indexes.tolist(), *spans, strict=True):
             base, here = index * chunk, parts[low:high]
             end = max([*(stop for _, stop, _, _ in here), *whole.stops[first:last][-1:].tolist()]) - base

@@ -29,7 +29,7 @@ class Elements:
     """An array of integers. Picklable; safe to read from several threads at once.
 
     elements[i] is an int, with i in [-len, len). elements[start:stop] is a new array, with both ends in [0, len] and
-    step 1. Subclasses implement `fill`.
+    step 1. Subclasses implement `_fill`.
 
     chunk_elements: elements that are read together. Chunk `index` begins at index * chunk_elements.
     largest: no element may be greater; -1 for no limit.
@@ -81,10 +81,8 @@ class Elements:
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[Values]:
         """The elements of each range [start, stop) within the array, as new arrays. Cost: decodes each Zarr chunk of a
         stored array once, and no further than needed."""
-        starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
         found = [np.empty(stop - start, dtype=self.dtype) for start, stop in ranges]
-        with self.expecting(starts, stops) if self.is_remote else nullcontext():
-            self.fill(starts, found)
+        self.fill([start for start, _ in ranges], found)
         return found
 
     def gather(self, positions: Int64) -> Values:
@@ -99,6 +97,11 @@ class Elements:
 
     def fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
         """Fill outs[i] with the elements from starts[i] on, which must be within the array."""
+        stops = [start + len(out) for start, out in zip(starts, outs, strict=True)]
+        with self.expecting(starts, stops) if self.is_remote else nullcontext():
+            self._fill(starts, outs)
+
+    def _fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
         raise NotImplementedError
 
     def peek(self, start: int, stop: int, is_checked: bool = True) -> Values:
@@ -122,19 +125,13 @@ class Elements:
         """All elements as one mapped array, None if they cannot be mapped."""
         return None
 
-    @property
-    def is_mapped(self) -> bool:
-        """Whether reading takes no decoding and no copy."""
-        return self.stream() is not None
-
-    def load_chunk(self, index: int, scratch: Values | None, stop: int | None = None) -> Values:
+    def load_chunk(self, index: int, scratch: Values, stop: int | None = None) -> Values:
         """The elements of chunk `index`, without the cache, for callers that read each chunk once, within `expecting`.
 
-        scratch: memory of chunk_elements for the result; None for new memory. The result must not be written.
+        scratch: memory of chunk_elements for the result. The result must not be written.
         stop: number of elements that are needed; only these are checked, and the result may end there or later."""
         first = index * self.chunk_elements
-        count = min(self.chunk_elements, self._count - first)
-        values = np.empty(count, dtype=self.dtype) if scratch is None else scratch[:count]
+        values = scratch[: self._count - first]
         self.fill((first,), (values,))
         return values
 

@@ -17,7 +17,6 @@ import ctypes
 import functools
 import mmap
 import os
-import threading
 import weakref
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,7 @@ _POPULATED_BYTES = 2**21  # larger files may be mapped for a few rows
 _FIXED = 16  # MAP_FIXED, the same on Linux, macOS and the BSDs
 _POPULATE = getattr(mmap, "MAP_POPULATE", 0)  # on Linux; elsewhere page faults read the file later
 
-_lock = threading.Lock()
-_mapping_count = 0  # of all streams in this process
+_mapped: list[int] = []  # files of each stream and shard of this process
 
 
 class MappedStream:
@@ -125,25 +123,6 @@ def map_file(file: RegularFile, path: str) -> memoryview | None:
     return memory.data
 
 
-def _count(files: int) -> bool:
-    """Add to the mappings of the process; False if they would be too many."""
-    global _mapping_count
-    with _lock:
-        if files > 0 and _mapping_count + files > MAX_MAPPINGS:
-            return False
-        _mapping_count += files
-    return True
-
-
-def _renew_lock() -> None:
-    """In the child of a fork, another thread of the parent may have held the lock."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
-
-
 @functools.cache
 def _libc() -> Any:
     library = ctypes.CDLL(None, use_errno=True)
@@ -166,12 +145,12 @@ def _map_at(memory: npt.NDArray[np.uint8], offset: int, file: RegularFile, popul
 def _reserve(size: int, files: int) -> npt.NDArray[np.uint8] | None:
     """Addresses for some files, which read as zeros and take no memory. None under a limit on virtual memory, and if
     the process has too many mappings."""
-    if not _count(files):
+    if sum(_mapped) + files > MAX_MAPPINGS:
         return None
     try:
         memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
     except (OSError, OverflowError):
-        _count(-files)
         return None
-    weakref.finalize(memory, _count, -files).atexit = False
+    _mapped.append(files)
+    weakref.finalize(memory, _mapped.remove, files).atexit = False
     return np.frombuffer(memory, dtype=np.uint8)

@@ -52,8 +52,7 @@ class PiecedElements(Elements):
             start += count
             at += 1
 
-    def fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
-        """See Elements."""
+    def _fill(self, starts: Sequence[int], outs: Sequence[npt.NDArray[Any]]) -> None:
         parts = defaultdict[int, list[tuple[int, npt.NDArray[Any], int]]](list)  # by number of the array
         for start, out in zip(starts, outs, strict=True):
             at = 0

@@ -98,8 +98,7 @@ class StoredArray(Elements):
         finally:
             source.close()
 
-    def fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
-        """See Elements. Each Zarr chunk is decoded once."""
+    def _fill(self, starts: Sequence[int], outs: Sequence[Values]) -> None:
         stream, chunk = self.stream(), self.chunk_elements
         parts = defaultdict[int, list[tuple[int, Values]]](list)  # by Zarr chunk: offset in it, memory
         for start, out in zip(starts, outs, strict=True):
@@ -125,24 +124,24 @@ class StoredArray(Elements):
         if found is None or len(found) < stop:
             is_whole = follows or found is not None
             with self._expecting(self._source) if isinstance(self._source, FileSource) else nullcontext():
-                found = self._decode(index, None, None if is_whole else stop)
+                memory = np.empty(self.chunk_elements, dtype=self.dtype)
+                found = self._decode(index, memory, None if is_whole else stop)
             found.flags.writeable = False
             self._cache.put(index, found)
         return found
 
-    def load_chunk(self, index: int, scratch: Values | None, stop: int | None = None) -> Values:
+    def load_chunk(self, index: int, scratch: Values, stop: int | None = None) -> Values:
         """See Elements."""
-        first = index * self.chunk_elements
-        count = min(self.chunk_elements, self._count - first)
-        stream = self.stream()
-        values = (
-            stream.view(first, first + count) if stream is not None else self._decode(index, scratch, stop)
-        )
+        first, stream = index * self.chunk_elements, self.stream()
+        if stream is not None:
+            values = stream.view(first, min(first + self.chunk_elements, len(self)))
+        else:
+            values = self._decode(index, scratch, stop)[: len(self) - first]
         self.check(values[:stop], first)
-        return values[:count]
+        return values
 
-    def _decode(self, index: int, scratch: Values | None, count: int | None) -> Values:
-        """Decode a whole Zarr chunk, or at least its first `count` elements, into `scratch` or new memory.
+    def _decode(self, index: int, memory: Values, count: int | None) -> Values:
+        """Decode a whole Zarr chunk, or at least its first `count` elements, into `memory`.
 
         The first decoding is whole and compares checksums, later ones skip them."""
         page, place = divmod(index, _PAGE_CHUNKS)
@@ -154,9 +153,8 @@ class StoredArray(Elements):
             if codecs.is_uncompressed:
                 values = codecs.view(payload, self.dtype, chunk, not is_compared)
             else:
-                out = np.empty(chunk, dtype=self.dtype) if scratch is None else scratch
-                filled = codecs.decode(payload, out, count if is_compared else None, not is_compared)
-                values = out[:filled]
+                filled = codecs.decode(payload, memory, count if is_compared else None, not is_compared)
+                values = memory[:filled]
         except AbsentFileError:
             if not self._missing_is_zero:
                 raise

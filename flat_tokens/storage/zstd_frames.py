@@ -12,6 +12,7 @@ import ctypes
 import functools
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,8 +94,11 @@ def compress(data: Bytes, level: int, matches: npt.NDArray[np.uint32] | None = N
     zstd = library()
     if zstd is None:
         return None
+    parameters = {_LEVEL: level, _CHECKSUM: 1}
+    if matches is not None:
+        parameters |= {_WINDOW_LOG: WINDOW_BYTES.bit_length() - 1, _GIVEN_BLOCKS: 1}
     pool = _encoders[level, matches is not None]
-    context = pool.pop() if pool else _new_encoder(zstd, level, matches is not None)
+    context = _acquire(pool, zstd.createCCtx, zstd.CCtx_setParameter, parameters)
     room = np.empty(zstd.compressBound(len(data)), np.uint8)
     target, source = (context, _address(room), len(room)), (_address(data), len(data))
     try:
@@ -106,16 +110,6 @@ def compress(data: Bytes, level: int, matches: npt.NDArray[np.uint32] | None = N
         return room[: _checked(zstd, size)].tobytes()
     finally:
         pool.append(context)
-
-
-def _new_encoder(zstd: SimpleNamespace, level: int, has_matches: bool) -> int:
-    context = _allocated(zstd.createCCtx())
-    parameters = {_LEVEL: level, _CHECKSUM: 1}
-    if has_matches:
-        parameters |= {_WINDOW_LOG: WINDOW_BYTES.bit_length() - 1, _GIVEN_BLOCKS: 1}
-    for parameter, value in parameters.items():
-        _checked(zstd, zstd.CCtx_setParameter(context, parameter, value))
-    return context
 
 
 def decompress(payload: Payload, out: Bytes, compare: bool = True) -> int | None:
@@ -173,24 +167,26 @@ def frame_header(payload: Payload) -> tuple[int | None, bool]:
 
 
 def _acquire_decoder(zstd: SimpleNamespace, compare: bool) -> int:
+    parameters = {_STABLE_OUT: 1, _IGNORE_CHECKSUM: int(not compare)}  # both only save time
+    return _acquire(_decoders[compare], zstd.createDCtx, zstd.DCtx_setParameter, parameters)
+
+
+def _acquire(pool: list[int], create: Any, set_parameter: Any, parameters: Mapping[int, int]) -> int:
+    """Take a context from a pool, or make one. Parameters are valid, and unknown to a very old libzstd at worst."""
     try:
-        return _decoders[compare].pop()
+        return pool.pop()
     except IndexError:
-        context = _allocated(zstd.createDCtx())
-    for parameter, value in ((_STABLE_OUT, 1), (_IGNORE_CHECKSUM, int(not compare))):
-        zstd.DCtx_setParameter(context, parameter, value)  # both only save time, so an error does not matter
+        context: int | None = create()
+    if context is None:
+        raise MemoryError("out of memory for a zstd context")
+    for parameter, value in parameters.items():
+        set_parameter(context, parameter, value)
     return context
 
 
 def _address(values: npt.NDArray[Any]) -> int:
     address: int = values.__array_interface__["data"][0]  # values.ctypes.data takes ten times as long
     return address
-
-
-def _allocated(context: int | None) -> int:
-    if context is None:
-        raise MemoryError("out of memory for a zstd context")
-    return context
 
 
 def _checked(zstd: SimpleNamespace, result: int) -> int:
