@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from flat_tokens.masks import MaskElements
 from flat_tokens.reader import FlatTokensArray, open_split
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
-from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, read_files, read_manifest
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_files, read_manifest
 from flat_tokens.storage.opened_manifest import OpenedManifest
 from flat_tokens.storage.places import Place, StorePath, Where, locate, walk
 from flat_tokens.verify_units import (
@@ -96,38 +96,34 @@ def verify_dataset(
         # As readers of a store see it.
         promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
         manifest = read_manifest(place)
-        return _Verification(place, manifest, opened, executor, progress).report(promised)
+        files = () if manifest is None else read_files(place, manifest)
+        unread = {record.path: record for record in files}
+        return _Verification(place, manifest, opened, executor, progress, unread).report(promised)
 
 
+@dataclass
 class _Verification:
     """One verification: the files that are left to read, and the problems found."""
 
-    def __init__(
-        self,
-        root: Place,
-        manifest: Manifest | None,
-        opened: OpenedManifest,
-        executor: Executor | None,
-        progress: Progress | None,
-    ) -> None:
-        self.root, self.manifest, self.opened = root, manifest, opened
-        self.executor, self.progress = executor, progress
-        self.problems: dict[str, str] = {}
-        self.sizes: dict[str, int] = {}
-        self.chunk_files: Counter[str] = Counter()  # by array
-        self.done_bytes = 0
-        files = () if manifest is None else read_files(root, manifest)
-        self.unread = {record.path: record for record in files}
+    root: Place
+    manifest: Manifest | None
+    opened: OpenedManifest
+    executor: Executor | None
+    progress: Progress | None
+    unread: dict[str, FileRecord]
+    problems: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    chunk_files: Counter[str] = field(default_factory=Counter)  # by array
+    done_bytes: int = 0
 
     def report(self, promised: opening.Dataset | None) -> VerifyReport:
         """Verify everything. promised: the dataset by its manifest alone, or None."""
         self._list_files()
         splits, refusal = self._open()
         for split in splits:
-            for stated, found in (
-                zip(_arrays(promised[split.name]), _arrays(split), strict=True) if promised else ()
-            ):
-                if stated.metadata != found.metadata:
+            stated = [] if promised is None or refusal else _arrays(promised[split.name])
+            for array, found in zip(stated, _arrays(split), strict=False):
+                if array.metadata != found.metadata:
                     self._report(found.name, f"metadata must agree with the manifest. {CONVERT_AGAIN}")
         for split in splits:
             self._verify_split(split)

@@ -160,7 +160,6 @@ class _Plan:
         self._pieces: Iterator[tuple[int, list[int]]] | None = None
         self._begun: deque[tuple[list[int], Future[list[Payload]]]] = deque()
         self._found: dict[int, Payload] = {}
-        self._is_small = len(indexes) <= source.piece_chunks * PIECES_AHEAD
         self.is_ended = False
 
     def begin(self, first: int = 0) -> None:
@@ -169,8 +168,7 @@ class _Plan:
         self._request()
 
     def take(self, index: int) -> Payload | None:
-        """Wait for the encoded bytes. Return None if they were not announced, are far ahead, or were taken before from
-        a plan that is too large to be kept."""
+        """Wait for the encoded bytes. Return None if they were not announced, are far ahead, or were taken before."""
         if self._pieces is None:
             self.begin(int(np.searchsorted(self._indexes, index)))
         if any(index in piece for piece, _ in self._begun):
@@ -178,7 +176,7 @@ class _Plan:
                 piece, future = self._begun.popleft()
                 self._found.update(zip(piece, future.result(), strict=True))
             self._request()
-        return self._found.get(index) if self._is_small else self._found.pop(index, None)
+        return self._found.pop(index, None)
 
     def end(self) -> None:
         """Drop the rest."""
