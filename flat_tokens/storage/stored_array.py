@@ -71,13 +71,14 @@ class StoredArray(Elements):
     def peek(self, start: int, stop: int, is_checked: bool = True) -> Values:
         """See Elements. Cost: 0.5 us for a view, and 0.8 us to check 1,024 elements."""
         stream = self._stream or self.stream()
-        index, offset = divmod(start, self.chunk_elements)
         if stream is not None:
             values = stream.view(start, stop)
-        elif offset + stop - start <= self.chunk_elements and start < stop:
-            values = self._values(index, offset + stop - start)[offset : offset + stop - start]
         else:
-            return self.read(start, stop)
+            index, offset = divmod(start, self.chunk_elements)
+            stop_inside = offset + stop - start
+            if not offset < stop_inside <= self.chunk_elements:
+                return self.read(start, stop)
+            values = self._values(index, stop_inside)[offset:stop_inside]
         if is_checked:
             self.check(values, start)
         return values
