@@ -57,7 +57,7 @@ class Parts:
             self.padding,
             self.decoder,
         )
-        return _unpickled, (of.core.arrays(), of.unk_id, facts, components)
+        return _unpickled, (of.core.arrays(), (*facts, of.unk_id), components)
 
     @property
     def tokens(self) -> tuple[AddedToken, ...]:
@@ -68,21 +68,41 @@ class Parts:
         return tuple(AddedToken(text, id_) for id_, text in by_id)
 
 
-def _unpickled(
-    arrays: tuple[Any, ...],
-    unk_id: int | None,
-    facts: tuple[dict[str, int], bool, TextRules | None, dict[int, str]],
-    components: tuple[Any, ...],
-) -> Parts:
+def _unpickled(arrays: tuple[Any, ...], facts: tuple[Any, ...], components: tuple[Any, ...]) -> Parts:
     """Build the core again and return the parts. Cost: as for loading, without reading a file."""
-    _, ignore_merges, text_rules, decoded_only = facts
-    pretokenizer, normalizer, tokens, *_, decoder = components
-    core = _core.EntryFile.from_arrays(*arrays).encoder(
-        ignore_merges=ignore_merges,
-        text_rules=None if text_rules is None else text_rules.for_core(unk_id),
-        **core_components(pretokenizer, normalizer, tokens, decoded_only, text_rules, decoder),
+    return assemble(_core.EntryFile.from_arrays(*arrays), *facts, *components)
+
+
+def assemble(
+    file: _core.EntryFile,
+    special_tokens: dict[str, int],
+    ignore_merges: bool,
+    text_rules: TextRules | None,
+    decoded_only: Mapping[int, str],
+    unk_id: int | None,
+    pretokenizer: Pretokenizer,
+    normalizer: Normalizer | None = None,
+    added_tokens: tuple[AddedToken, ...] = (),
+    post_processor: PostProcessor | None = None,
+    truncation: dict[str, Any] | None = None,
+    padding: dict[str, Any] | None = None,
+    decoder: Decoder | None = None,
+    where: str = "",
+) -> Parts:
+    """Build the core from entries, merges and components, and return the parts.
+
+    unk_id: ID of the unknown token. where: start of the message of BadTokenizer for an invalid entry or merge.
+    """
+    components = core_components(pretokenizer, normalizer, added_tokens, decoded_only, text_rules, decoder)
+    rules = None if text_rules is None else text_rules.for_core(unk_id)
+    try:
+        core = file.encoder(ignore_merges=ignore_merges, text_rules=rules, **components)
+    except ValueError as error:
+        raise BadTokenizer(f"{where}{error}") from None
+    vocabulary = Vocabulary(core, special_tokens, ignore_merges, text_rules, decoded_only)
+    return Parts(
+        vocabulary, pretokenizer, normalizer, added_tokens, post_processor, truncation, padding, decoder
     )
-    return Parts(Vocabulary(core, *facts), *components)
 
 
 class CoreComponents(TypedDict):
@@ -162,13 +182,16 @@ def make_parts(
     if added is None:
         by_id = sorted(specials.items(), key=lambda item: item[1])
         added = tuple(AddedToken(text, id_) for text, id_ in by_id)
-    try:
-        core = file.encoder(
-            ignore_merges=ignore_merges,
-            text_rules=None if text_rules is None else text_rules.for_core(unk_id),
-            **core_components(pretokenizer, normalizer, added, decoded_only, text_rules, decoder),
-        )
-    except ValueError as error:
-        raise BadTokenizer(str(error)) from None
-    vocabulary = Vocabulary(core, specials, ignore_merges, text_rules, decoded_only)
-    return Parts(vocabulary, pretokenizer, normalizer, added, post_processor, decoder=decoder)
+    return assemble(
+        file,
+        specials,
+        ignore_merges,
+        text_rules,
+        decoded_only,
+        unk_id,
+        pretokenizer,
+        normalizer,
+        added,
+        post_processor,
+        decoder=decoder,
+    )

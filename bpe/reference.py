@@ -1,12 +1,9 @@
 """Training, encoding and decoding in plain Python: the specification of the C++ core and the oracle of its tests.
 
-It is complete but slow. Three invariants hold throughout:
-
-- After every merge, `pair_counts` equals a fresh count of all pretokens, and `pair_to_pretokens[pair][i]` is the number
-  of occurrences of `pair` in pretoken `i`. Inner counts of zero and empty inner dicts are deleted.
-- The next merge is the pair with the highest count. The tie break selects the pair with the greater byte strings
-  (`lexicographic`) or with the lower IDs (`huggingface`, IDs in the order of `printable_bytes`).
-- Encoding a pretoken applies the allowed merge of lowest rank, leftmost first, until none is left.
+It is complete but slow: training counts all pairs again after each merge. The next merge is the pair with the highest
+count. The tie break selects the pair with the greater byte strings (`lexicographic`) or with the lower IDs
+(`huggingface`, IDs in the order of `printable_bytes`). Encoding a pretoken applies the allowed merge of lowest rank,
+leftmost first, until none is left.
 
 Source of the algorithm: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword
 Units" (2016), over bytes as in GPT-2 (Radford et al., 2019).
@@ -14,8 +11,9 @@ Units" (2016), over bytes as in GPT-2 (Radford et al., 2019).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import regex
@@ -139,24 +137,6 @@ def train(
         pretokens += parts
         weights += [weight] * len(parts)
 
-    pair_counts: Counter[Pair] = Counter()
-    pair_to_pretokens: defaultdict[Pair, Counter[int]] = defaultdict(Counter)
-    for index, ids in enumerate(pretokens):
-        for pair in zip(ids, ids[1:]):  # noqa: B905, RUF007 - one shorter by intent
-            pair_counts[pair] += weights[index]
-            pair_to_pretokens[pair][index] += 1
-
-    def change(pair: Pair, index: int, occurrences: int) -> None:
-        pair_counts[pair] += occurrences * weights[index]
-        if pair_counts[pair] == 0:
-            del pair_counts[pair]
-        inner = pair_to_pretokens[pair]
-        inner[index] += occurrences
-        if inner[index] == 0:
-            del inner[index]
-        if not inner:
-            del pair_to_pretokens[pair]
-
     def is_barred(pair: Pair) -> bool:
         left, right = entries[pair[0]], entries[pair[1]]
         merged = join(left, right)
@@ -174,27 +154,23 @@ def train(
     merges: list[tuple[bytes, bytes]] = []
     barred: set[Pair] = set()  # once barred, a pair stays barred
     while len(entries) < first_count + new_entries:
-        most = max((count for pair, count in pair_counts.items() if pair not in barred), default=0)
-        if most < max(1, min_frequency):
+        counts: Counter[Pair] = Counter()
+        for ids, weight in zip(pretokens, weights, strict=True):
+            for pair in pairwise(ids):
+                counts[pair] += weight
+        while (
+            best := max(counts.keys() - barred, key=lambda p: (counts[p], order(p)), default=None)
+        ) is not None:
+            if not is_barred(best):
+                break
+            barred.add(best)
+        if best is None or counts[best] < max(1, min_frequency):
             break
-        equal = [pair for pair, count in pair_counts.items() if count == most and pair not in barred]
-        barred.update(filter(is_barred, equal))
-        best = max((pair for pair in equal if pair not in barred), key=order, default=None)
-        if best is None:
-            continue
         left, right = best
         merges.append((entries[left], entries[right]))
-        new_id = len(entries)
+        pretokens = [replace_pair(ids, best, len(entries)) for ids in pretokens]
         entries.append(join(entries[left], entries[right]))
         taken.add(entries[-1])
-        for index in list(pair_to_pretokens[best]):
-            before = pretokens[index]
-            after = replace_pair(before, best, new_id)
-            for pair in zip(before, before[1:]):  # noqa: B905, RUF007
-                change(pair, index, -1)
-            for pair in zip(after, after[1:]):  # noqa: B905, RUF007
-                change(pair, index, +1)
-            pretokens[index] = after
     return merges
 
 

@@ -50,10 +50,10 @@ from bpe.formats.json_input import (
     read_fields,
 )
 from bpe.normalizers import Normalizer, make_normalizer
-from bpe.parts import Parts, core_components
+from bpe.parts import Parts, assemble
 from bpe.pretokenization import components
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import TextRules, Vocabulary
+from bpe.vocabulary import TextRules
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -337,30 +337,20 @@ def read_whole(data: bytes) -> ReadFile:
     decoded_only = {id_: text for text, id_ in file.texts.items() if text not in envelope.special_tokens}
     if text_rules is None:
         text_rules = _rules_for_missing_bytes(file, root["model"])
-    ignore_merges = root["model"].get("ignore_merges", False)
-    rules = None
-    if text_rules is not None:
-        unk_id = None if text_rules.unk_token is None else model.id_of(text_rules.unk_token)
-        if text_rules.unk_token is not None and unk_id is None:
+    unk_id = None
+    if text_rules is not None and text_rules.unk_token is not None:
+        unk_id = model.id_of(text_rules.unk_token)
+        if unk_id is None:
             raise BadTokenizer(
                 f"model.unk_token: not an entry of model.vocab (got {shown(text_rules.unk_token)})"
             )
-        rules = text_rules.for_core(unk_id)
-    components = core_components(
-        envelope.pretokenizer,
-        envelope.normalizer,
-        envelope.added_tokens,
-        decoded_only,
-        text_rules,
-        envelope.decoder,
+    ignore_merges = root["model"].get("ignore_merges", False)
+    special = envelope.special_tokens
+    parts = assemble(
+        file, special, ignore_merges, text_rules, decoded_only, unk_id, *envelope, where="model."
     )
-    try:
-        core = file.encoder(ignore_merges=ignore_merges, text_rules=rules, **components)
-    except ValueError as error:
-        raise BadTokenizer(f"model.{error}") from None
     keys = frozenset(text for text in envelope.special_tokens if model.id_of(text) is not None)
-    vocabulary = Vocabulary(core, envelope.special_tokens, ignore_merges, text_rules, decoded_only)
-    return ReadFile(Parts(vocabulary, *envelope), root, keys)
+    return ReadFile(parts, root, keys)
 
 
 def _malformed(data: bytes, kind: str, index: int, start: int, stop: int, name: str) -> BadTokenizer:

@@ -20,9 +20,9 @@ from bpe import _core
 from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.faults import must_be, not_storable
-from bpe.parts import Parts, core_components
+from bpe.parts import Parts, assemble
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, Vocabulary, check_ids, check_special_texts, shared_id
+from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, shared_id
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -57,13 +57,8 @@ def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tok
             raise BadTokenizer(f"special_tokens: ID {specials[text]} of {shown(text)} belongs to an entry")
     pretokenizer = Pretokenizer.from_pattern(pattern)
     decoded_only = {id_: text for text, id_ in file.texts.items()}  # the empty entry
-    added = [AddedToken(text, id_) for text, id_ in specials.items()]
-    components = core_components(pretokenizer, None, added, decoded_only, None, None)
-    try:
-        core = file.encoder(ignore_merges=True, **components)
-    except ValueError as error:
-        raise BadTokenizer(str(error)) from None
-    return Parts(Vocabulary(core, specials, True, decoded_only=decoded_only), pretokenizer)
+    added = sorted((AddedToken(text, id_) for text, id_ in specials.items()), key=lambda token: token.id)
+    return assemble(file, specials, True, None, decoded_only, None, pretokenizer, None, tuple(added))
 
 
 def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:
