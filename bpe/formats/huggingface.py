@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe import _core, normalizers
 from bpe.added_tokens import AddedToken
-from bpe.decoders import Decoder
-from bpe.end_tokens import PostProcessor
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
 from bpe.formats.faults import must_be, not_utf8, unsupported
@@ -49,26 +47,18 @@ from bpe.formats.json_input import (
     parse,
     read_fields,
 )
-from bpe.normalizers import Normalizer, make_normalizer
+from bpe.normalizers import make_normalizer
 from bpe.parts import Parts, assemble
 from bpe.pretokenization import components
-from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import TextRules
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
 
-TOP_LEVEL: Final = {
-    "version",
-    "truncation",
-    "padding",
-    "added_tokens",
-    "normalizer",
-    "pre_tokenizer",
-    "post_processor",
-    "decoder",
-    "model",
-}
+TOP_LEVEL: Final = frozenset(
+    "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model".split()
+)
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _MAX_GROWTH: Final = 1 << 16  # published tokenizers stay below 200
 _OFF: Final = (FLAG, False)
 _OPTIONAL_TEXT: Final = (optional(expect_text), None)
@@ -87,108 +77,49 @@ MODEL: Final[Fields] = {
 _ADDED_TOKEN: Final[Fields] = {
     "id": (anything, None),
     "content": (expect_filled, None),
-    "single_word": _OFF,
-    "lstrip": _OFF,
-    "rstrip": _OFF,
-    "special": _OFF,
+    **dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), _OFF),
 }
 
 
-class Model:
+class Model(NamedTuple):
     """The facts about model.vocab and model.merges that decide the IDs of the added tokens.
 
-    file: entries and merges. root: the document without them. text_rules: see `text_rules_of`.
+    ids: IDs of the keys that are added tokens or the unknown token. in_merges: entries that a merge joins or produces.
     """
 
-    def __init__(self, file: _core.EntryFile, root: dict[str, Any], text_rules: TextRules | None) -> None:
-        items = root.get("added_tokens")
-        items = items if isinstance(items, list) else []
-        contents = [item.get("content") for item in items if isinstance(item, dict)]
-        keys = [key for key in (*contents, root["model"].get("unk_token")) if isinstance(key, str)]
-        as_text = TextRules.of_text(text_rules)
-        entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
-        prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
-        self._file, self._max_id = file, file.max_id
-        self._ids = file.texts | {
-            key: id_ for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None
-        }
-        self._in_merges = frozenset(file.used_by_merges(entries, len(prefix.encode())))
-
-    def __len__(self) -> int:
-        return len(self._file)
-
-    def id_of(self, key: str) -> int | None:
-        """Return the ID of a key of model.vocab, of an added token or the unknown token."""
-        return self._ids.get(key)
-
-    def has_id(self, id_: int) -> bool:
-        """Return whether a key has this ID."""
-        return id_ <= self._max_id and self._file.has_id(id_)
-
-    def merges_use(self, entry: bytes) -> bool:
-        """Return whether a merge joins or produces the entry."""
-        return entry in self._in_merges
+    file: _core.EntryFile
+    ids: dict[str, int]
+    in_merges: frozenset[bytes]
 
 
-class Envelope(NamedTuple):
-    """The components of a tokenizer.json, in the order in which `Parts` takes them after the vocabulary."""
-
-    pretokenizer: Pretokenizer
-    normalizer: Normalizer | None
-    added_tokens: tuple[AddedToken, ...]
-    post_processor: PostProcessor | None
-    truncation: dict[str, Any] | None
-    padding: dict[str, Any] | None
-    decoder: Decoder | None
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        """The IDs of the added tokens by text."""
-        return {token.text: token.id for token in self.added_tokens}
-
-
-def read_envelope(root: dict[str, Any], model: Model, text_rules: TextRules | None) -> Envelope:
-    """Read the components of a document. Errors name the JSON path."""
-    as_text = TextRules.of_text(text_rules)
-    ignore_merges = root["model"].get("ignore_merges", False)
-    added = _added_tokens(root.get("added_tokens"), model, ignore_merges, as_text)
-    normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
-    pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"), as_text)
-    _check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
-    if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
-        raise UnsupportedTokenizer(
-            f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported after {normalizer}, which may "
-            "remove the first characters of an input"
-        )
-    return Envelope(
-        pretokenizer,
-        normalizer,
-        tuple(sorted(added, key=lambda token: token.id)),
-        post_processor_from_json(root.get("post_processor"), {token.text: token.id for token in added}),
-        truncation_from_json(root.get("truncation")),
-        padding_from_json(root.get("padding")),
-        decoder_from_json(root.get("decoder"), as_text),
+def _model_of(file: _core.EntryFile, root: dict[str, Any], text_rules: TextRules | None) -> Model:
+    items = root.get("added_tokens")
+    contents = (
+        [item.get("content") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     )
+    keys = [key for key in (*contents, root["model"].get("unk_token")) if isinstance(key, str)]
+    as_text = TextRules.of_text(text_rules)
+    entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
+    found = {key: id_ for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None}
+    prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
+    return Model(file, file.texts | found, frozenset(file.used_by_merges(entries, len(prefix.encode()))))
 
 
 def check_root(value: Any) -> dict[str, Any]:
-    """Check the fields and model options of a document, and return it. `read_envelope` checks the components."""
+    """Check the fields and model options of a document, and return it."""
     if isinstance(value, dict) and "model" not in value:
         raise BadTokenizer("model: missing. Pass a tokenizer.json of Hugging Face tokenizers.")
     root = expect_object(value, "tokenizer.json", TOP_LEVEL)
     expect(root.get("version", "1.0"), ["1.0"], "version")
-    _check_model(root["model"])
-    return root
-
-
-def _check_model(value: Any) -> None:
-    if isinstance(value, dict):
+    model = root["model"]
+    if isinstance(model, dict):
         # Files from before 2020, such as GPT-2's, have no type.
-        expect(value.get("type", "BPE"), ["BPE"], "model.type")
-    read_fields(value, "model", MODEL)
+        expect(model.get("type", "BPE"), ["BPE"], "model.type")
+    read_fields(model, "model", MODEL)
     for name in ("vocab", "merges"):
-        if name not in value:
+        if name not in model:
             raise BadTokenizer(f"model.{name}: missing")
+    return root
 
 
 def text_rules_of(root: dict[str, Any]) -> TextRules | None:
@@ -219,7 +150,7 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
 def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) -> list[AddedToken]:
     """Return the added tokens in file order, with the IDs that Hugging Face tokenizers gives them."""
     tokens: dict[str, AddedToken] = {}
-    next_id = len(model)
+    next_id = len(model.file)
     for index, item in enumerate([] if value is None else expect_list(value, "added_tokens")):
         where = f"added_tokens[{index}]"
         special = isinstance(item, dict) and item.get("special") is True
@@ -228,11 +159,11 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) 
         if text in tokens:
             raise BadTokenizer(f"{where}.content: duplicate (got {shown(text)})")
         # Hugging Face tokenizers uses the ID of the entry, or the next unused one.
-        expected = model.id_of(text)
+        expected = model.ids.get(text)
         if expected is None:
             expected = next_id
             next_id += 1
-            if model.has_id(expected):
+            if expected <= model.file.max_id and model.file.has_id(expected):
                 raise BadTokenizer(
                     f"{where}: must be in model.vocab, since its IDs have gaps (got {shown(text)})"
                 )
@@ -261,7 +192,7 @@ def _conflicting_use(text: str, model: Model, ignore_merges: bool) -> str | None
         return None
     if ignore_merges and other_text(text):
         return "ignore_merges emits"
-    return "merges use" if len(entry) == 1 or model.merges_use(entry) else None
+    return "merges use" if len(entry) == 1 or entry in model.in_merges else None
 
 
 def _check_growth(made: Iterable[object]) -> None:
@@ -286,14 +217,6 @@ def _check_growth(made: Iterable[object]) -> None:
         raise UnsupportedTokenizer(
             f"normalizer and pre_tokenizer: must not make text more than {_MAX_GROWTH:,} times longer (got {times:.0e})"
         )
-
-
-# -- everything but entries and merges ---------------------------------------------------------------------------------
-
-
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-
-# -- reading -----------------------------------------------------------------------------------------------------
 
 
 class ReadFile(NamedTuple):
@@ -330,27 +253,39 @@ def read_whole(data: bytes) -> ReadFile:
         index, part = other
         raise outside_alphabet(f"model.merges[{index}]", part)
     try:
-        model = Model(file, root, text_rules)
+        model = _model_of(file, root, text_rules)
     except ValueError as error:
         raise BadTokenizer(f"model.vocab: {error}") from None
-    envelope = read_envelope(root, model, text_rules)
-    decoded_only = {id_: text for text, id_ in file.texts.items() if text not in envelope.special_tokens}
+    as_text = TextRules.of_text(text_rules)
+    ignore_merges = root["model"].get("ignore_merges", False)
+    added = _added_tokens(root.get("added_tokens"), model, ignore_merges, as_text)
+    special_tokens = {token.text: token.id for token in added}
+    normalizer = normalizer_from_json(root.get("normalizer"))
+    pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"), as_text)
+    _check_growth((*(normalizer.components if normalizer is not None else ()), *pretokenizer.components))
+    if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported after {normalizer}, which may "
+            "remove the first characters of an input"
+        )
+    others = (
+        post_processor_from_json(root.get("post_processor"), special_tokens),
+        truncation_from_json(root.get("truncation")),
+        padding_from_json(root.get("padding")),
+        decoder_from_json(root.get("decoder"), as_text),
+    )
+    decoded_only = {id_: text for text, id_ in file.texts.items() if text not in special_tokens}
     if text_rules is None:
         text_rules = _rules_for_missing_bytes(file, root["model"])
-    unk_id = None
-    if text_rules is not None and text_rules.unk_token is not None:
-        unk_id = model.id_of(text_rules.unk_token)
-        if unk_id is None:
-            raise BadTokenizer(
-                f"model.unk_token: not an entry of model.vocab (got {shown(text_rules.unk_token)})"
-            )
-    ignore_merges = root["model"].get("ignore_merges", False)
-    special = envelope.special_tokens
-    parts = assemble(
-        file, special, ignore_merges, text_rules, decoded_only, unk_id, *envelope, where="model."
-    )
-    keys = frozenset(text for text in envelope.special_tokens if model.id_of(text) is not None)
-    return ReadFile(parts, root, keys)
+    unk_token = None if text_rules is None else text_rules.unk_token
+    unk_id = None if unk_token is None else model.ids.get(unk_token)
+    if unk_token is not None and unk_id is None:
+        raise BadTokenizer(f"model.unk_token: not an entry of model.vocab (got {shown(unk_token)})")
+    tokens = tuple(sorted(added, key=lambda token: token.id))
+    facts = {token.text: token.id for token in tokens}
+    vocabulary = file, facts, ignore_merges, text_rules, decoded_only, unk_id
+    parts = assemble(*vocabulary, pretokenizer, normalizer, tokens, *others, "model.")
+    return ReadFile(parts, root, frozenset(text for text in facts if text in model.ids))
 
 
 def _malformed(data: bytes, kind: str, index: int, start: int, stop: int, name: str) -> BadTokenizer:
@@ -412,15 +347,7 @@ def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[b
         "truncation": tokenizer.truncation,
         "padding": tokenizer.padding,
         "added_tokens": [
-            {
-                "id": token.id,
-                "content": token.text,
-                "single_word": token.single_word,
-                "lstrip": token.lstrip,
-                "rstrip": token.rstrip,
-                "normalized": token.normalized,
-                "special": token.special,
-            }
+            {name: getattr(token, "text" if name == "content" else name) for name in _ADDED_TOKEN}
             for token in tokenizer.added_tokens
         ],
         "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
