@@ -10,6 +10,7 @@ from bpe.cli.shared_arguments import (
     add_counts,
     add_inputs,
     add_json,
+    add_options,
     add_output,
     add_rank_file_options,
     add_records,
@@ -60,74 +61,49 @@ def _train(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPar
         + "".join(f"  {', '.join(names)}\n" for names in _FAMILIES)
         + "The special tokens of a family are not included; add them with --special-token.",
     )
-    add = train.add_argument
     add_inputs(train)
-    add(
-        "--vocab-size",
-        required=True,
-        type=sizes,
-        metavar="N[,N...]",
-        help="vocabulary size, including special tokens, such as 32k; several sizes make several tokenizers",
-    )
-    add(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="tokenizer.json to write, with {vocab_size} in its name for several sizes",
+    add_options(
+        train,
+        """
+        --vocab-size N[,N...]  vocabulary size, including special tokens, such as 32k; several sizes make several
+            tokenizers
+        -o --output FILE  tokenizer.json to write, with {vocab_size} in its name for several sizes
+        """,
+        vocab_size={"required": True, "type": sizes},
+        output={"required": True},
     )
     _add_counting(train)
-    add(
-        "--keep-counts",
-        metavar="FILE",
-        help="counts file to write before merging, for a later run with --counts (default: next to the output, only if "
-        "merging or writing fails)",
+    add_options(
+        train,
+        """
+        --keep-counts FILE  counts file to write before merging, for a later run with --counts (default: next to the
+            output, only if merging or writing fails)
+        --report FILE  also write a report: .json, .html, or plain text
+        --held-out TEXT  text to measure in the report (default: the training text)
+        """,
+        held_out={"nargs": "+"},
     )
-    add("--report", metavar="FILE", help="also write a report: .json, .html, or plain text")
-    add(
-        "--held-out",
-        nargs="+",
-        metavar="TEXT",
-        help="text to measure in the report (default: the training text)",
+    add_options(
+        train.add_argument_group("merges"),
+        """
+        --min-frequency N  lowest count of a pair to merge (default: 1)
+        --tie-break  order of equally frequent pairs: greater bytes first, or as in Hugging Face's trainer (default:
+            lexicographic)
+        --max-token-bytes N  longest new entry in bytes, or 0 for no limit (default: %(default)s)
+        --min-pretoken-count N|fit  lowest count of a pretoken to keep; fit drops rare ones until the rest fits in
+            memory (default: 1)
+        --continue-from TOKENIZER  tokenizer to extend to --vocab-size; its entries, merges, and pre-tokenization stay
+        --max-token-length N
+        --initial-alphabet CHARACTERS
+        --limit-alphabet N
+        """,
+        min_frequency={"type": size, "default": 1},
+        tie_break={"choices": ["lexicographic", "huggingface"], "default": "lexicographic"},
+        max_token_bytes={"type": size, "default": MAX_TOKEN_BYTES},
+        min_pretoken_count={"type": size_or_fit, "default": 1},
+        max_token_length={"type": size},  # this one and the next two: see bpe.TrainingOptions
+        limit_alphabet={"type": size},
     )
-    add = train.add_argument_group("merges").add_argument
-    add(
-        "--min-frequency",
-        type=size,
-        default=1,
-        metavar="N",
-        help="lowest count of a pair to merge (default: 1)",
-    )
-    add(
-        "--tie-break",
-        choices=["lexicographic", "huggingface"],
-        default="lexicographic",
-        help="order of equally frequent pairs: greater bytes first, or as in Hugging Face's trainer (default: "
-        "lexicographic)",
-    )
-    add(
-        "--max-token-bytes",
-        type=size,
-        default=MAX_TOKEN_BYTES,
-        metavar="N",
-        help="longest new entry in bytes, or 0 for no limit (default: %(default)s)",
-    )
-    add(
-        "--min-pretoken-count",
-        type=size_or_fit,
-        default=1,
-        metavar="N|fit",
-        help="lowest count of a pretoken to keep; fit drops rare ones until the rest fits in memory (default: 1)",
-    )
-    add(
-        "--continue-from",
-        metavar="TOKENIZER",
-        help="tokenizer to extend to --vocab-size; its entries, merges, and pre-tokenization stay",
-    )
-    # See bpe.TrainingOptions.
-    add("--max-token-length", type=size, metavar="N", help=SUPPRESS)
-    add("--initial-alphabet", metavar="CHARACTERS", help=SUPPRESS)
-    add("--limit-alphabet", type=size, metavar="N", help=SUPPRESS)
     return train
 
 
@@ -157,53 +133,44 @@ def _count(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPar
 
 def _add_counting(command: argparse.ArgumentParser) -> None:
     add_counts(command, "counts files to add to the inputs, or to use without inputs")
-    add = command.add_argument
-    add("--threads", type=size, metavar="N", help="number of threads (default: number of usable CPUs)")
-    add(
-        "--max-memory",
-        type=size,
-        metavar="SIZE",
-        help="memory limit, such as 8GB; further counts go to disk (default: 80%% of free memory)",
+    add_options(
+        command,
+        """
+        --threads N  number of threads (default: number of usable CPUs)
+        --max-memory SIZE  memory limit, such as 8GB; further counts go to disk (default: 80%% of free memory)
+        --temp-dir DIR  folder for counts beyond the memory limit (default: next to the output)
+        --quiet  print only warnings and errors
+        """,
+        threads={"type": size},
+        max_memory={"type": size},
+        quiet={"action": "store_true"},
     )
-    add(
-        "--temp-dir",
-        metavar="DIR",
-        help="folder for counts beyond the memory limit (default: next to the output)",
-    )
-    add("--quiet", action="store_true", help="print only warnings and errors")
-    add = command.add_argument_group("pre-tokenization").add_argument
-    add(
-        "--special-token",
-        action="append",
-        metavar="TOKEN",
-        help="special token to add and to split the text at; repeatable (default: as in the counts files)",
-    )
-    add(
-        "--pattern",
-        help="gpt2, cl100k, o200k, llama3, qwen2, or a regular expression (default: as in the counts files, or gpt2)",
-    )
-    add(
-        "--like",
-        metavar="NAME|PATH",
-        help="normalization and pre-tokenization of a model family or a tokenizer.json; `train --help` lists families",
+    add_options(
+        command.add_argument_group("pre-tokenization"),
+        """
+        --special-token TOKEN  special token to add and to split the text at; repeatable (default: as in the counts
+            files)
+        --pattern  gpt2, cl100k, o200k, llama3, qwen2, or a regular expression (default: as in the counts files, or
+            gpt2)
+        --like NAME|PATH  normalization and pre-tokenization of a model family or a tokenizer.json; `train --help`
+            lists families
+        """,
+        special_token={"action": "append"},
     )
     group = add_records(command)
     add_exclude(group.add_argument)
-    add = group.add_argument
-    add(
-        "--separator",
-        type=unescaped,
-        metavar="TEXT",
-        help=r"text between documents, not counted; \n is a newline (default: none, or <|endoftext|> with "
-        "--on-error skip)",
+    add_options(
+        group,
+        r"""
+        --separator TEXT  text between documents, not counted; \n is a newline (default: none, or <|endoftext|> with
+            --on-error skip)
+        --sample-bytes SIZE  amount of text to count, sampled evenly from all inputs, such as 1GB (default: all)
+        --seed N
+        """,
+        separator={"type": unescaped},
+        sample_bytes={"type": size},
+        seed={"type": size, "default": 0},  # of the sample
     )
-    add(
-        "--sample-bytes",
-        type=size,
-        metavar="SIZE",
-        help="amount of text to count, sampled evenly from all inputs, such as 1GB (default: all)",
-    )
-    add("--seed", type=size, default=0, metavar="N", help=SUPPRESS)  # of the sample
 
 
 def _report(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentParser:
@@ -224,12 +191,8 @@ def _report(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPa
     add_output(report, "file to write: .json, .html, or plain text")
     add_counts(report, "counts files to measure on instead of text")
     add_json(report)
-    report.add_argument(
-        "--threads",
-        type=size,
-        metavar="N",
-        help="number of counting threads (default: number of usable CPUs)",
-    )
+    about = "--threads N  number of counting threads (default: number of usable CPUs)"
+    add_options(report, about, threads={"type": size})
     add_records(report)
     add_rank_file_options(report)
     return report
@@ -251,17 +214,16 @@ def _encode(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPa
     )
     add_tokenizer(encode)
     add_output(encode, "file to write: .npy, .bin (uint32), or text")
-    encode.add_argument(
-        "--format", choices=["text", "npy", "bin"], help="output format (default: by file extension)"
-    )
-    encode.add_argument(
-        "--plain", action="store_true", help="encode special tokens in the text as ordinary text"
-    )
-    encode.add_argument(
-        "--prepend-token", metavar="TOKEN", help="token to add before each document, by text or ID"
-    )
-    encode.add_argument(
-        "--append-token", metavar="TOKEN", help="token to add after each document, by text or ID"
+    add_options(
+        encode,
+        """
+        --format  output format (default: by file extension)
+        --plain  encode special tokens in the text as ordinary text
+        --prepend-token TOKEN  token to add before each document, by text or ID
+        --append-token TOKEN  token to add after each document, by text or ID
+        """,
+        format={"choices": ["text", "npy", "bin"]},
+        plain={"action": "store_true"},
     )
     add_records(encode)
     add_rank_file_options(encode)
@@ -284,9 +246,8 @@ def _decode(commands: argparse._SubParsersAction[Parser]) -> argparse.ArgumentPa
     )
     add_tokenizer(decode)
     add_output(decode, "file to write")
-    decode.add_argument(
-        "--format", choices=["text", "npy", "bin"], help="input format (default: by file extension)"
-    )
+    about = "--format  input format (default: by file extension)"
+    add_options(decode, about, format={"choices": ["text", "npy", "bin"]})
     add_rank_file_options(decode)
     return decode
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+import re
+from typing import Any, Final
 
 from tokenmill.cli.shared_arguments import INPUT_HELP, add_input_format, add_storage_option
 
@@ -13,19 +14,26 @@ TOKENIZER_HELP: Final = (
 )
 
 
+def add_options(group: argparse._ActionsContainer, listed: str, **settings: dict[str, Any]) -> None:
+    """Add options, listed as in --help: `-o --output FILE  file to write`. Those without help are hidden.
+
+    settings: more arguments of add_argument by option. Lines with an indentation of four more spaces continue others.
+    """
+    for line in re.sub(r"\n {12}", " ", listed).strip().splitlines():
+        words, _, about = line.strip().partition("  ")
+        flags = [word for word in words.split(" ") if word.startswith("-")]
+        more = settings.get(flags[-1].lstrip("-").replace("-", "_"), {})
+        if words.split(" ")[-1] not in flags:
+            more = {"metavar": words.split(" ")[-1], **more}
+        group.add_argument(*flags, help=about or argparse.SUPPRESS, **more)
+
+
 def add_inputs(command: argparse.ArgumentParser, metavar: str = "INPUT") -> None:
     command.add_argument("inputs", nargs="*", metavar=metavar, help=INPUT_HELP)
 
 
 def add_counts(command: argparse.ArgumentParser, about: str) -> None:
-    command.add_argument(
-        "--counts",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help=about,
-    )
+    add_options(command, f"--counts FILE  {about}", counts={"nargs": "+", "action": "extend", "default": []})
 
 
 def add_records(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -33,17 +41,14 @@ def add_records(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = command.add_argument_group("input")
     add_input_format(group.add_argument)
     add_storage_option(group.add_argument)
-    group.add_argument(
-        "--on-error",
-        choices=["fail", "skip"],
-        default="fail",
-        help="handling of bad records: stop, or skip and count them (default: fail)",
-    )
-    group.add_argument(
-        "--invalid",
-        choices=["error", "replace"],
-        default="error",
-        help="handling of invalid UTF-8: a bad record, or U+FFFD for each invalid sequence (default: error)",
+    add_options(
+        group,
+        """
+        --on-error  handling of bad records: stop, or skip and count them (default: fail)
+        --invalid  handling of invalid UTF-8: a bad record, or U+FFFD for each invalid sequence (default: error)
+        """,
+        on_error={"choices": ["fail", "skip"], "default": "fail"},
+        invalid={"choices": ["error", "replace"], "default": "error"},
     )
     return group
 
@@ -54,18 +59,16 @@ def add_tokenizer(command: argparse.ArgumentParser) -> None:
 
 def add_rank_file_options(command: argparse.ArgumentParser, several: bool = False) -> None:
     """Add --pattern and --special-token for files that lack them. several: --pattern may be repeated, one per file."""
-    add = command.add_argument_group("tokenizer").add_argument
     once = "; give it once, or once per tokenizer" if several else ""
-    add(
-        "--pattern",
-        action="append" if several else "store",
-        help=f"pre-tokenization pattern of *.tiktoken or vocab.json, by name or as a regular expression{once}",
-    )
-    add(
-        "--special-token",
-        action="append",
-        metavar="TOKEN[=ID]",
-        help="special token of *.tiktoken or vocab.json; repeatable (default ID: the next free one)",
+    add_options(
+        command.add_argument_group("tokenizer"),
+        f"""
+        --pattern  pre-tokenization pattern of *.tiktoken or vocab.json, by name or as a regular expression{once}
+        --special-token TOKEN[=ID]  special token of *.tiktoken or vocab.json; repeatable (default ID: the next free
+            one)
+        """,
+        pattern={"action": "append" if several else "store"},
+        special_token={"action": "append"},
     )
 
 
