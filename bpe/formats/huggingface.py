@@ -47,7 +47,6 @@ from bpe.formats.json_input import (
     parse,
     read_fields,
 )
-from bpe.normalizers import make_normalizer
 from bpe.parts import Parts, assemble
 from bpe.pretokenization import components
 from bpe.vocabulary import TextRules
@@ -340,7 +339,6 @@ def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[b
 
     legacy_merges: write a merge as "a b" instead of a pair.
     """
-    post_processor = tokenizer.post_processor
     as_text = TextRules.of_text(tokenizer.text_rules)
     root = {
         "version": "1.0",
@@ -350,10 +348,7 @@ def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[b
             {name: getattr(token, "text" if name == "content" else name) for name in _ADDED_TOKEN}
             for token in tokenizer.added_tokens
         ],
-        "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
-        "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, as_text),
-        "post_processor": None if post_processor is None else post_processor.component,
-        "decoder": decoder_to_json(tokenizer.decoder),
+        **components_of(tokenizer),
         "model": model_options(tokenizer) | STAND_INS,
     }
     if not as_text:
@@ -364,6 +359,19 @@ def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[b
         _check_no_other_text(keys)
     keys = sorted([*keys, *tokenizer.parts.vocabulary.decoded_only.items()])
     yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
+
+
+def components_of(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return the components in tokenizer.json's form."""
+    post_processor = tokenizer.post_processor
+    return {
+        "normalizer": normalizer_to_json(tokenizer.parts.normalizer),
+        "pre_tokenizer": pretokenizer_to_json(
+            tokenizer.pretokenizer, TextRules.of_text(tokenizer.text_rules)
+        ),
+        "post_processor": None if post_processor is None else post_processor.component,
+        "decoder": decoder_to_json(tokenizer.decoder),
+    }
 
 
 def model_options(tokenizer: Tokenizer) -> dict[str, Any]:

@@ -34,13 +34,9 @@ from bpe.formats.by_path import read_file
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.formats.huggingface_components import (
     components_from_json,
-    decoder_to_json,
     normalizer_from_json,
-    normalizer_to_json,
-    pretokenizer_to_json,
 )
 from bpe.hub import locate
-from bpe.normalizers import make_normalizer
 from bpe.output_file import open_output_file
 from bpe.tokenizer import Tokenizer as CoreTokenizer
 from bpe.vocabulary import TextRules
@@ -283,15 +279,8 @@ class Tokenizer:
         """Return a tokenizer of this package, even one of a rank file, with this interface."""
         as_text = TextRules.of_text(tokenizer.text_rules)
         keys = [text for _, text in huggingface.text_keys(tokenizer)] if as_text else tokenizer.special_tokens
-        post_processor = tokenizer.post_processor
-        components = {
-            "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
-            "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, as_text),
-            "post_processor": None if post_processor is None else post_processor.component,
-            "decoder": decoder_to_json(tokenizer.decoder),
-        }
         model = BPE.of_core(tokenizer, frozenset(keys), huggingface.model_options(tokenizer))
-        return Tokenizer._loaded_from(model, tokenizer, components)
+        return Tokenizer._loaded_from(model, tokenizer, huggingface.components_of(tokenizer))
 
     @staticmethod
     def _loaded_from(model: BPE, core: CoreTokenizer, components: dict[str, Any]) -> Tokenizer:
