@@ -36,7 +36,7 @@ class Columns(NamedTuple):
     ids: list[int]
     tokens: list[str]
     offsets: list[Span]
-    words: list[int]
+    words: list[Any]
 
 
 class Sections:
@@ -364,7 +364,7 @@ class Batch:
 
     def encoding(self, index: int) -> Encoding:
         """Return an encoding with all columns."""
-        return post_process(self.processor, [encoding_of([self.columns(index)], 0, False)], self.add)
+        return post_process(self.processor, [Encoding.of(*self.columns(index))], self.add)
 
     def columns(self, index: int) -> Columns:
         """Return all columns of a text, without post-processing, as new lists."""
@@ -387,8 +387,7 @@ class Batch:
 def encoding_of(columns: Sequence[Columns], type_id: int, are_words: bool) -> Encoding:
     """Return the encoding of a sequence. are_words: the columns belong to pre-tokenized words."""
     if not are_words:
-        (only,) = columns
-        return Encoding.of(only.ids, only.tokens, only.offsets, list(only.words), type_id)
+        return Encoding.of(*columns[0], type_id)
     words: list[int | None] = [word for word, each in enumerate(columns) for _ in each.ids]
     whole = Columns([], [], [], [])
     for each in columns:
