@@ -8,7 +8,7 @@ empty folder or a dataset of tokenmill is replaced.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError, DatasetError, RefusedError, printable
 from flat_tokens.format import MASK_NAME, SPLITS
 from flat_tokens.storage.manifest import FILES_NAME, MANIFEST_NAME, SOURCES_NAME, read_files, read_manifest
-from flat_tokens.storage.places import walk
-from tokenmill.stores import AlreadyThere, Store, StoreError, is_url
+from flat_tokens.storage.places import Place, walk
+from tokenmill.stores import AlreadyThere, Store, StoreError
 from tokenmill.stores.durability import sync, sync_in_background
 from tokenmill.stores.folder_lock import FolderLock
 from tokenmill.stores.names import names_in, remove_tree, rename
@@ -26,23 +26,6 @@ OWN_NAMES = {"lock", "result", "replaced"}
 MARK_NAME = "writing"  # on a store, while a Writer is at work
 # First parts of the keys that a Writer puts.
 _OWN_KEYS = {MARK_NAME, "tokenizer.json", FILES_NAME, SOURCES_NAME, "zarr.json", MASK_NAME, *SPLITS}
-
-
-def check_apart(output: Path, inputs: Iterable[object]) -> None:
-    """Raise ArgumentError if an input is the output, or is inside it or its partial folder.
-
-    Replacing the output would delete such an input. Values that are not paths, such as URLs and None, are ignored.
-    """
-    places = [output.resolve(), output.with_name(f"{output.name}.partial").resolve()] if output.name else []
-    for given in inputs:
-        if not isinstance(given, str | Path) or (isinstance(given, str) and is_url(given)):
-            continue
-        found = Path(given).resolve()
-        if any(place == found or place in found.parents for place in places):
-            raise ArgumentError(
-                f"--output: must not be or contain the input {printable(str(given))} "
-                f"(got {printable(str(output))}). Choose another path."
-            )
 
 
 class Unfinished:
@@ -81,8 +64,7 @@ class Unfinished:
             )
         self._lock.acquire()
         try:
-            if self._replaced.exists() and not os.path.lexists(self._output):
-                rename(self._replaced, self._output)
+            restore_former(self._replaced, self._output)
             self._clear()
             self._check_output()
             self.folder.mkdir()
@@ -105,21 +87,10 @@ class Unfinished:
         """Rename the folder to the output when all of it is on disk."""
         sync_in_background(self.folder).result()
         self._check_output()  # again, since it may exist by now
-        if os.path.lexists(self._output):
-            rename(self._output, self._replaced)
-        rename(self.folder, self._output)
-        sync(self._output.parent)
+        swap_in(self.folder, self._output, self._replaced)
 
     def _check_output(self) -> None:
-        """Raise RefusedError for an output that must stay. An empty folder may be replaced."""
-        if not os.path.lexists(self._output) or is_empty_folder(self._output):
-            return
-        where = printable(str(self._output))
-        if not self._overwrite:
-            fix = "Pass --overwrite (overwrite=True in Python) to replace it, or choose another path."
-            raise RefusedError(f"{where}: already exists. {fix}")
-        if reason := self._not_ours(self._output):
-            raise RefusedError(f"{where}: cannot be replaced: {reason}. Choose another path.")
+        check_output(self._output, self._overwrite, self._not_ours)
 
     def _clear(self) -> None:
         for path in (self.folder, self._replaced):
@@ -172,7 +143,65 @@ class Reserved:
         )
 
 
-def is_empty_folder(path: Path) -> bool:
+def check_output(output: Path, overwrite: bool, not_ours: Callable[[Path], str | None]) -> None:
+    """Raise RefusedError for an output that must stay, or that is inside a dataset. An empty folder may be replaced.
+
+    overwrite, not_ours: see Unfinished.
+    """
+    where = printable(str(output))
+    folder = output.parent.resolve()
+    for parent in (folder, *folder.parents):
+        if is_dataset(parent):
+            raise inside_dataset(where, parent)
+    if not os.path.lexists(output) or _is_empty_folder(output):
+        return
+    if not overwrite:
+        raise existing(where)
+    if reason := not_ours(output):
+        raise not_replaceable(where, reason)
+
+
+def swap_in(folder: Path, output: Path, replaced: Path) -> None:
+    """Rename a complete folder to the output. A former output becomes `replaced`, which must not exist."""
+    if os.path.lexists(output):
+        rename(output, replaced)
+    rename(folder, output)
+    sync(output.parent)
+
+
+def restore_former(replaced: Path, output: Path) -> None:
+    """Rename the former output back if a run was killed between the two renames of `swap_in`."""
+    if replaced.exists() and not os.path.lexists(output):
+        rename(replaced, output)
+
+
+def is_dataset(place: Place) -> bool:
+    """Return whether there is a finished dataset. The manifest.json of another program does not count."""
+    with suppress(DatasetError, StoreError, OSError):
+        return read_manifest(place) is not None
+    return False
+
+
+def existing(output: object) -> RefusedError:
+    """Return the error for an output that exists."""
+    return RefusedError(
+        f"{output}: already exists. Pass --overwrite to replace it, or choose another --output."
+    )
+
+
+def not_replaceable(output: object, reason: object) -> RefusedError:
+    """Return the error for an output that --overwrite does not replace."""
+    return RefusedError(f"{output}: cannot be replaced ({reason}). Choose another --output.")
+
+
+def inside_dataset(output: object, dataset: object) -> RefusedError:
+    """Return the error for an output inside a dataset, which would make it contain files that it does not list."""
+    return RefusedError(
+        f"{output}: is inside the dataset {printable(str(dataset))}. Choose another --output."
+    )
+
+
+def _is_empty_folder(path: Path) -> bool:
     with suppress(OSError):
         return path.is_dir() and not path.is_symlink() and next(path.iterdir(), None) is None
     return False

@@ -5,53 +5,72 @@ Every error that can be known in advance is raised before anything is written. T
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bpe import _core
+from bpe.end_tokens import usual_end
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from convert.chat_rules import intake_rules
-from convert.cli.summary import Summary
+from convert.cli.summary import Summary, warnings_of
 from convert.document_ends import document_ends
-from convert.driver.context import Context
 from convert.driver.estimate import check_space, estimate_lines
-from convert.driver.finish import save_tokenizer, summarize, verify, write_metadata
-from convert.driver.resume import resume
-from convert.driver.schedule import EncodeAndMerge
+from convert.driver.ledger import Ledger
+from convert.driver.schedule import DAMAGE, Context, EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
 from convert.encode.encode_task import smallest_hashes
 from convert.encode.held_out import SmallestHashes
 from convert.encode.job import Clock, Job, Setup, hand_out
-from convert.errors import COMPLETE, Advice, BadInput, Refused, UsageError, printable
+from convert.errors import (
+    COMPLETE,
+    Advice,
+    BadInput,
+    BrokenInvariant,
+    Refused,
+    StorageError,
+    UsageError,
+    WorkerLost,
+    printable,
+    with_sentence,
+)
 from convert.options import ConvertOptions
 from convert.planning.plan import Plan, make_plan
 from convert.planning.plan_record import plan_record
-from convert.workdir.journal import Recorded, threshold_entry
-from convert.workdir.overlaps import overlaps, overlaps_of_files, standard_input_file
+from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
 from convert.workdir.store import open_workdir
 from convert.workdir.workdir import WorkDir
+from flat_tokens.errors import DatasetError
+from flat_tokens.sources import SOURCE_COUNTS
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord, read_manifest
+from flat_tokens.verify import verify_dataset
+from flat_tokens.writer import create_split, write_file, write_root
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
 from tokenmill.cli.progress import Progress, Stage, make_progress
 from tokenmill.engines.choose import open_engine
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
-from tokenmill.inputs.sizes import counted
 from tokenmill.inputs.source_list import Source, SourceList
-from tokenmill.inputs.sources import refuse, search_sources
+from tokenmill.inputs.sources import recorded_path, refuse, search_sources
 from tokenmill.inputs.standard_input import spool
 from tokenmill.stores import is_url
+from tokenmill.stores.apart import overlap
+from tokenmill.stores.durability import sync_in_background
 
 # In format 2 each Zarr chunk is a file. Few file systems can hold many more than this.
 MAX_CHUNK_FILES = 50_000_000
 MAX_WARNINGS = 8  # in the status file
+TOKENIZER_NAME = "tokenizer.json"
 _RESUMABLE = (BadInput.exit_code, MACHINE, MEMORY)
 
 
@@ -67,21 +86,19 @@ def convert(options: ConvertOptions, executor: Any = None) -> Summary:
     if options.share is not None:
         raise UsageError("task_count: use encode_share for a share of the corpus")
     with _working(options, executor) as (context, work):
-        workspace, progress, clock = context.workspace, context.progress, context.clock
-        status = partial(_write_status, context, work)
+        progress, clock, status = context.progress, context.clock, partial(_write_status, context, work)
         with progress.stage("encode", context.plan.total_bytes, status) as stage:
             work.encode(stage)
         clock.lap("encode")
-        saved = save_tokenizer(context.tokenizer, workspace.dataset, context.source)  # while workers merge
         with progress.stage("merge", work.run_bytes, status) as stage:
             work.merge(stage)
-        files = write_metadata(context, work.ledger, saved)
+        files = _write_metadata(context, work.ledger)
         clock.lap("merge")
-        verify(context, work.ledger, files, status)
+        _verify(context, work.ledger, files, status)
         clock.lap("verify")
-        workspace.publish()
+        context.workspace.publish()
         clock.lap("publish")
-        return summarize(context, work, files)
+        return _summarize(context, work, files)
 
 
 def encode_share(options: ConvertOptions, executor: Any = None) -> int:
@@ -92,8 +109,8 @@ def encode_share(options: ConvertOptions, executor: Any = None) -> int:
     if options.share is None:
         raise UsageError("task_count: required by encode_share")
     with _working(options, executor) as (context, work):
-        chunks = context.plan.share(options.share)
-        total_bytes = sum(map(context.plan.work_bytes, map(context.plan.chunk, chunks)))
+        plan, chunks = context.plan, context.plan.share(options.share)
+        total_bytes = sum(map(plan.work_bytes, map(plan.chunk, chunks)))
         with context.progress.stage("encode", total_bytes, partial(_write_status, context, work)) as stage:
             work.encode(stage)
         context.workspace.log.flush()
@@ -133,16 +150,16 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         # After an error, the work that the stopped workers still finished is recorded last.
         recording = opened.enter_context(ExitStack())
         pool = opened.enter_context(TaskPool(engine, options.retries, warn))
-        workspace.acquire(options.share)
+        workspace.acquire()
         if STANDARD_INPUT in options.inputs:  # read last, because it can be read only once
             standard_input = spool(workspace.standard_input, options.input_format, options.storage_options)
-            setup = with_sources(setup, find_sources(options, progress, standard_input))
+            plan = make_plan(find_sources(options, progress, standard_input), options.text_chunk_bytes)
+            setup = replace(setup, plan=plan, layout=layout_of(options, plan))
         if options.restart or not workspace.has_plan:  # else a part of the space is in use
             check_space(setup)
         plan = setup.plan
         if workspace.open(plan_record(plan, setup.source["source_sha256"], setup.recorded)):
             progress.note(f"resuming from {workspace.root}")
-        finished = workspace.log.recorded()
         job = Job(
             **vars(setup),
             shards=workspace.shard_store,
@@ -160,39 +177,36 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
             workspace=workspace,
             progress=progress,
             clock=clock,
-            engine=engine,
-            job_key=key,
             pool=pool,
+            job_key=key,
             warnings=warnings,
         )
-        threshold = _choose_threshold(context, finished)
-        resumed = resume(context, finished, threshold)
-        if lost := [counted(count, what) for what, count in resumed.lost.items() if count]:
-            progress.note(f"rebuilt {' and '.join(lost)} of {workspace.root} that were damaged or missing")
-        work = EncodeAndMerge(context, finished, resumed, threshold)
+        work = EncodeAndMerge(context, _choose_threshold(context))
         recording.enter_context(work.noting_finished())
         yield context, work
 
 
-def _choose_threshold(context: Context, recorded: Recorded) -> int | None:
+def _choose_threshold(context: Context) -> int | None:
     """Return the hash that the documents of --validation-docs are below, or None without that option.
 
     This reads the whole corpus, unless an earlier run has recorded the result.
     """
     plan, workspace, count = context.plan, context.workspace, context.options.validation_docs
-    known = None if count is None else recorded.threshold(count)
-    if count is None or known is not None:
-        return known
+    if count is None:
+        return None
+    if (known := workspace.recorded.tasks.get(f"threshold-{count}")) is not None:
+        return int(known["threshold"])
     smallest = SmallestHashes(count)
     choose = partial(smallest_hashes, key=context.job_key, count=count)
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
-        found = context.pool.run(choose, chunks, context.window, plan.describe, stage.show_running)
-        for chunk, hashes in found:
+        for chunk, hashes in context.pool.run(
+            choose, chunks, context.window, plan.describe, stage.show_running
+        ):
             smallest.add(hashes)
             stage.advance(plan.work_bytes(chunk))
     threshold = smallest.threshold()
-    workspace.log.append([threshold_entry(count, threshold)])
+    workspace.log.append([{"task": f"threshold-{count}", "threshold": threshold}])
     return threshold
 
 
@@ -224,12 +238,6 @@ def prepare(options: ConvertOptions, progress: Progress) -> Setup:
     return Setup(options, tokenizer, source, ends, rules, plan, layout_of(options, plan))
 
 
-def with_sources(setup: Setup, sources: SourceList) -> Setup:
-    """Return the setup for other sources."""
-    plan = make_plan(sources, setup.options.text_chunk_bytes)
-    return replace(setup, plan=plan, layout=layout_of(setup.options, plan))
-
-
 def find_sources(
     options: ConvertOptions, progress: Progress, standard_input: Source | None = None
 ) -> SourceList:
@@ -237,13 +245,17 @@ def find_sources(
 
     standard_input: the copy of standard input, which is left out without one.
     """
-    named = [path for path in (*options.inputs, *options.validation) if path != STANDARD_INPUT]
-    problems = list(_overlaps_of_single_files(options))
-    if standard_input is None and not named:
+    named: list[str | Path | None] = [*options.inputs, *options.validation, options.chat_template]
+    with suppress(BadTokenizer):  # reported when the tokenizer is loaded
+        named += files_of(Path(options.tokenizer))
+    problem = overlap(options.output, (str(file) for file in named if file is not None))
+    problems = [] if problem is None else [problem]
+    inputs = [path for path in options.inputs if path != STANDARD_INPUT or standard_input is not None]
+    if not inputs and not options.validation:
         refuse(problems)
         return SourceList()
     found = search_sources(
-        [path for path in options.inputs if path != STANDARD_INPUT or standard_input is not None],
+        inputs,
         options.validation,
         options.input_format,
         standard_input,
@@ -251,33 +263,25 @@ def find_sources(
         keep_unreadable=options.on_error != "fail",
         exclude=options.exclude,
     )
-    refuse([*problems, *found.problems, *overlaps(named, found.sources, options.output)])
+    paths = (source.path for source in found.sources if source.digest is None)
+    if not problems and (problem := overlap(options.output, paths)):
+        problems.append(problem)
+    refuse([*problems, *found.problems])
     if standard_input is None:  # else the same was shown before
         if found.note:
             progress.note(found.note)
         if found.marked_up:
             progress.note(f"warning: {markup_note(found.marked_up)}")
     formats = {kind.format for kind in found.sources.kinds}
-    is_whole = standard_input is not None or STANDARD_INPUT not in options.inputs
-    if options.has_mask and (
-        formats - {"text", *MARKED_FORMATS} or (is_whole and not formats & MARKED_FORMATS)
-    ):
+    is_whole = len(inputs) == len(options.inputs)
+    others = formats - {"text", *MARKED_FORMATS}
+    if options.has_mask and (others or (is_whole and not formats & MARKED_FORMATS)):
         flag = "--messages-field" if options.messages_field is not None else "--prompt-field"
         raise UsageError(
             f"{flag}: requires records in JSON Lines, Parquet, Arrow or CSV (got {', '.join(sorted(formats))}). "
             "Convert the inputs to JSON Lines, or pass --input-format jsonl."
         )
     return found.sources
-
-
-def _overlaps_of_single_files(options: ConvertOptions) -> Iterator[str]:
-    """Yield a problem if the output would replace the tokenizer, the chat template or standard input."""
-    with suppress(BadTokenizer):  # reported when the tokenizer is loaded
-        yield from overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output)
-    if options.chat_template is not None:
-        yield from overlaps_of_files("the chat template", [options.chat_template], options.output)
-    if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
-        yield from overlaps_of_files("standard input", [file], options.output)
 
 
 def layout_of(options: ConvertOptions, plan: Plan) -> ArrayLayout:
@@ -311,6 +315,138 @@ def _advising(options: ConvertOptions, workspace: WorkDir) -> Iterator[None]:
             sentences.append("Run the same command to resume.")
         if workspace.is_published:
             error.add_note(COMPLETE)
-        elif workspace.holds_work and (code in _RESUMABLE or isinstance(error, KeyboardInterrupt)):
+        elif workspace.log.holds_work and (code in _RESUMABLE or isinstance(error, KeyboardInterrupt)):
             error.add_note(Advice(printable(" ".join(sentences))))
         raise
+
+
+def _write_metadata(context: Context, ledger: Ledger) -> list[FileRecord]:
+    """Write all files except the arrays' data, the manifest last. Return the records of all files."""
+    ledger.check_whole()
+    workspace, layout, has_mask = context.workspace, context.layout, context.options.has_mask
+    tokenizer = context.tokenizer.canonical_json
+    sha256 = hashlib.sha256(tokenizer).hexdigest()
+    files, splits = [write_file(workspace.dataset, TOKENIZER_NAME, tokenizer)], {}
+    if any(file.size for file, _ in ledger.quarantine):
+        lines = quarantine_lines(workspace.shard_store, context.plan.sources, ledger.quarantine)
+        files.append(write_file(workspace.dataset, QUARANTINE_NAME, lines))
+    for split, counts in ledger.counts.items():
+        sizes = counts.tokens, counts.sequences, counts.max_token_id
+        files += create_split(workspace.dataset, split, *sizes, layout, has_mask=has_mask)
+        splits[split] = SplitRecord(*sizes, counts.tokens - counts.not_trained if has_mask else None)
+    files += [record for written in ledger.files for record in written.records()]
+    write_root(
+        workspace.dataset,
+        splits,
+        files,
+        layout,
+        tokenizer={"path": TOKENIZER_NAME, "sha256": sha256, "fingerprint": sha256, **context.source},
+        sources=_source_facts(context, ledger),
+        options=_recorded_options(context, ledger),
+        versions={"tokenmill": _core.__version__},
+    )
+    return files
+
+
+def _recorded_options(context: Context, ledger: Ledger) -> dict[str, Any]:
+    intake, counts = ledger.intake, ledger.counts
+    facts = {
+        **context.recorded,
+        **context.ends.recorded(),
+        "on_error": context.options.on_error,
+        "documents": {split: own.documents for split, own in counts.items()},
+        "empty_documents": {split: own.empty for split, own in counts.items()},
+        "replaced": intake.replaced,
+        "skipped": intake.skipped,
+        "blank_lines": intake.blank,
+        "with_special_tokens": intake.with_special,
+    }
+    if ledger.unreadable:
+        facts["unreadable_files"] = len(ledger.unreadable)
+    if intake.messages:
+        facts |= {"messages": intake.messages, "dropped_messages": intake.dropped}
+    return facts
+
+
+def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
+    """Yield the manifest's facts about each source, one at a time: there may be a million."""
+    for number, (source, counts) in enumerate(zip(context.plan.sources, ledger.sources, strict=True)):
+        facts = {"path": recorded_path(source.name), "bytes": source.size_bytes}
+        if source.version:
+            facts["version"] = source.version
+        if number in ledger.unreadable:
+            facts["unreadable"] = ledger.unreadable[number]
+        yield facts | {
+            "split": source.split or "by hash",
+            "kind": source.kind.name,
+            **dict(zip(SOURCE_COUNTS, counts.tolist(), strict=True)),
+        }
+
+
+def _verify(
+    context: Context, ledger: Ledger, files: list[FileRecord], watch: Callable[[Stage], None]
+) -> None:
+    """Read the dataset back, wait until the disk has it, and compare the counts.
+
+    Raise StorageError for damage. The next run then reads all finished work back before it reuses it.
+    """
+    dataset, log = context.workspace.dataset, context.workspace.log
+    stage = context.progress.stage("verify", sum(file.bytes for file in files), watch)
+
+    def advance(done_bytes: int, _: int) -> None:
+        # The total does not include the manifest.
+        stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
+
+    syncing = sync_in_background(dataset)  # while verification reads the files from memory
+    with stage:
+        try:
+            whole = dataset.absolute() if isinstance(dataset, Path) else dataset
+            report = verify_dataset(whole, context.engine, advance)
+            if (
+                isinstance(dataset, Path) and read_manifest(dataset) is None
+            ):  # once more, since it was read first
+                raise DatasetError(f"{MANIFEST_NAME}: missing")
+            report.require_ok()
+        except BrokenExecutor as error:
+            message = with_sentence(f"verification: {error}", "Run the same command to resume.")
+            raise WorkerLost(message) from error
+        except DatasetError as error:  # not an error of the input, which DatasetError would report
+            log.append([{"task": DAMAGE}])
+            log.flush()
+            failed = f"{context.workspace.root}: verification failed: {error}"
+            advice = "Check the disk, then run the same command again."
+            raise StorageError(with_sentence(failed, advice)) from error
+    syncing.result()
+    both = ledger.counts["train"].plus(ledger.counts["validation"])
+    if (report.token_count, report.seq_count) != (both.tokens, both.sequences):
+        raise BrokenInvariant(f"verification: read {report}, but encoded {both}")
+
+
+def _summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -> Summary:
+    """Return the summary, and show warnings about the result."""
+    ledger, sources = work.ledger, context.plan.sources
+    summary = Summary(
+        output=context.options.output,
+        source_count=len(sources),
+        source_bytes=context.plan.total_bytes,
+        disk_bytes=sum(file.bytes for file in files),
+        array_bytes=sum(file.bytes for written in ledger.files for file in written.records()),
+        splits=ledger.counts,
+        intake=ledger.intake,
+        text_chunks=context.plan.chunk_count,
+        shards=ledger.shard_count,
+        reused_shards=work.reused,
+        workers=context.engine.worker_count,
+        seconds=context.clock.seconds,
+        worker_seconds=work.seconds,
+        first_words=context.tokenizer.decode(list(ledger.intake.first_ids)),
+        unreadable=tuple(error for _, error in sorted(ledger.unreadable.items())),
+        quarantine=QUARANTINE_NAME if any(file.path == QUARANTINE_NAME for file in files) else "",
+        ends=context.ends,
+        has_mask=context.options.has_mask,
+        usual_end=usual_end(context.tokenizer),
+        of_chats=context.options.messages_field is not None,
+    )
+    for warning in warnings_of(context.options, sources, summary, context.tokenizer.special_tokens):
+        context.progress.note(f"warning: {warning}")
+    return summary

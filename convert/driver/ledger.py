@@ -48,7 +48,6 @@ class Ledger:
         units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
         self._planners = [MergePlanner(split, array, units[array]) for split in SPLITS for array in ARRAYS]
         self._ready: list[MergeTask] = []
-        self._has_ended = False
 
     @property
     def bad_count(self) -> int:
@@ -62,21 +61,23 @@ class Ledger:
 
     def add(self, record: ShardRecord) -> None:
         """Add a shard. BrokenInvariant if it was added before, or if its counts contradict each other."""
-        index, number = record.id
-        known = self._waiting.setdefault(index, {})
-        if record.id < self.next or number in known:
-            raise BrokenInvariant(f"text chunk {index}, shard {number}: added twice")
-        known[number] = record
+        known = self._waiting.setdefault(record.id.chunk_index, {})
+        if record.id < self.next or record.id.number in known:
+            raise BrokenInvariant(f"{record.id}: added twice")
+        known[record.id.number] = record
         self.shard_count += 1
         self.token_count += record.train.tokens + record.validation.tokens
         self._skipped_count += record.intake.skipped_count
-        while self.next.number in (own := self._waiting.get(self.next.chunk_index, {})):
-            index, number = self.next
-            following = own.pop(number)
-            if not own:
-                del self._waiting[index]
+        while (
+            following := self._waiting.get(self.next.chunk_index, {}).pop(self.next.number, None)
+        ) is not None:
             self._process(following)
-            self.next = ShardId(index + 1) if following.is_last else ShardId(index, number + 1)
+            if following.is_last:
+                if not self._waiting[self.next.chunk_index]:
+                    del self._waiting[self.next.chunk_index]
+                self.next = ShardId(self.next.chunk_index + 1)
+            else:
+                self.next = ShardId(self.next.chunk_index, self.next.number + 1)
 
     def _process(self, record: ShardRecord) -> None:
         _check(record)
@@ -98,10 +99,10 @@ class Ledger:
 
     def ready(self) -> Iterator[MergeTask]:
         """Yield the merge tasks that became possible since the last call."""
-        if self.is_complete and not self._has_ended:
-            self._has_ended = True
+        if self.is_complete:
             for planner in self._planners:
                 self._ready += planner.end(self.counts[planner.split].tokens)
+            self._planners = []
         ready, self._ready = self._ready, []
         yield from ready
 
@@ -142,28 +143,19 @@ class Ledger:
         if not self.is_complete or self._waiting or self._unread:
             left = f"shards of {len(self._waiting)} chunks waiting and {len(self._unread)} files not merged"
             raise BrokenInvariant(f"text chunk {self.next.chunk_index}: incomplete, with {left}")
-        if self._text_bytes != self._plan.total_bytes:
-            raise BrokenInvariant(
-                f"encoded {self._text_bytes} of {self._plan.total_bytes} bytes of the sources"
-            )
-        by_source = self.sources.sum(axis=0).tolist()
         by_split = [count for own in self.counts.values() for count in (own.sequences, own.tokens)]
-        if by_source != by_split:
+        found = [self._text_bytes, *self.sources.sum(axis=0).tolist()]
+        if found != [self._plan.total_bytes, *by_split]:
             raise BrokenInvariant(
-                f"sequences and tokens: {by_source} in the sources, {by_split} in the splits"
+                f"encoded bytes, sequences and tokens: {found} in the sources, but the plan has "
+                f"{self._plan.total_bytes} bytes and the splits have {by_split}"
             )
 
 
 def _check(record: ShardRecord) -> None:
     """Raise BrokenInvariant unless every record of the shard's text is accounted for."""
-    what, both = (
-        f"text chunk {record.id.chunk_index}, shard {record.id.number}",
-        record.train.plus(record.validation),
-    )
-    for own in (record.train, record.validation):
-        if own.documents != own.sequences + own.empty:
-            raise BrokenInvariant(f"{what}: {own} has other documents than sequences and empty ones")
-    skipped = record.intake.skipped_count
-    if record.intake.records != both.documents + skipped:
-        counts = f"{record.intake.records} records, but {both.documents} documents + {skipped} skipped"
-        raise BrokenInvariant(f"{what}: {counts}")
+    both, skipped = record.train.plus(record.validation), record.intake.skipped_count
+    is_split = all(own.documents == own.sequences + own.empty for own in (record.train, record.validation))
+    if not is_split or record.intake.records != both.documents + skipped:
+        counts = f"{record.intake.records} records, but {both} and {skipped} skipped"
+        raise BrokenInvariant(f"text chunk {record.id.chunk_index}, shard {record.id.number}: {counts}")

@@ -1,56 +1,113 @@
 """The main stage of a conversion: text chunks are encoded into shards while finished shards are merged into arrays.
 
-    work = EncodeAndMerge(context, recorded, resume(context, recorded, threshold), threshold)
-    work.begin(stage)                the workers get their first tasks
-    work.encode()                    returns when all text chunks are encoded
-    work.merge(stage)                returns when all arrays are written
+    work = EncodeAndMerge(context, threshold)      reuses finished work
+    work.encode(stage)                             returns when all text chunks are encoded
+    work.merge(stage)                              returns when all arrays are written
 
 Merge tasks come first, because they free scratch space, then unpacked blocks, then text chunks. No text chunk starts
 while too many bytes wait to be merged. A large compressed file is unpacked by one task into blocks, which other tasks
 encode while it unpacks the next ones. A task of a job array merges nothing.
+
+Resuming: the journal lists finished shards and merge tasks. All listed shards go into the ledger. Files of the dataset
+that merge tasks have written are reused if they pass this check, depending on --verify:
+
+    sample   on a store, every object has its size; on a disk, also the content of one file in 16
+    full     the content of every file
+
+Both find missing and truncated files. A changed byte outside of the sample is found by "full" here, and otherwise by
+the verification at the end of the run, which then fails. The next run after that, and the first one after the machine
+has started again, compare the content of every file.
+
+Shards that remain to be merged must have their sizes. The content of the last ones is compared as well, because a power
+failure may have damaged them. All others are compared when they are merged. Shards that fail are encoded again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from convert.driver.context import Context
-from convert.driver.resume import Resumed
+from convert.driver.ledger import Ledger
 from convert.encode import encode_task
-from convert.errors import BadInput, DataLost, StorageError
+from convert.encode.job import Clock, Setup
+from convert.errors import Refused
 from convert.planning.plan import ShardId, TextChunk
-from convert.shards.merge import MergeTask, merge
-from convert.workdir.journal import Recorded, merge_entry
+from convert.shards.intake import is_usable, lacks_quarantine
+from convert.shards.merge import (
+    FileCheck,
+    MergeTask,
+    ShardCheck,
+    WrittenFiles,
+    check_files,
+    lost_shards,
+    merge,
+)
+from convert.workdir.workdir import WorkDir
 from flat_tokens.format import SPLITS
-from flat_tokens.writer import create_arrays
-from tokenmill.cli.progress import Stage
-from tokenmill.engines.tasks import SHOW_SECONDS
+from flat_tokens.writer import create_arrays, place_of
+from tokenmill.cli.progress import Progress, Stage
+from tokenmill.engines.engine import Engine
+from tokenmill.engines.job import JobKey
+from tokenmill.engines.tasks import SHOW_SECONDS, TaskPool
 from tokenmill.inputs.intake import check_error_count
+from tokenmill.inputs.sizes import counted
+from tokenmill.inputs.sources import empty_tables
 from tokenmill.stores import StoreError
+from tokenmill.stores.folder_lock import boot_id
 
 UNMERGED_BYTES = 256 << 20  # of shards per worker
 POLL_SECONDS = 0.1  # between two looks for an unpacked block; on a store, SHOW_SECONDS
 UNPACKED_SHARE = 2  # files larger than the corpus / (this * workers) are unpacked
+DAMAGE = "verification failed"  # as a task in the journal
+LAST_SHARDS = 1024  # shards that are read back in any case
+SHARDS_PER_CHECK = 16
 
 
-class ChunkTask(NamedTuple):
-    """Encodes or unpacks a text chunk, or with a number encodes one unpacked block of it."""
-
-    chunk: TextChunk
-    number: int | None = None
+def unmerged_limit(worker_count: int) -> int:
+    """Return the bytes of shards above which no further text chunk is started."""
+    return UNMERGED_BYTES * max(4, worker_count)
 
 
-@dataclass
+@dataclass(frozen=True)
+class Context(Setup):
+    """A conversion at work, from the start of its workers.
+
+    job_key: by which tasks find the facts that are the same for all of them.
+    pool: tasks in flight.
+    warnings: the last ones about workers and stores.
+    """
+
+    workspace: WorkDir
+    progress: Progress
+    clock: Clock
+    pool: TaskPool
+    job_key: JobKey
+    warnings: deque[str]
+
+    @property
+    def engine(self) -> Engine:
+        """Where the tasks run."""
+        return self.pool.engine
+
+    @property
+    def window(self) -> int:
+        """The number of short tasks in flight."""
+        return 4 * self.engine.worker_count
+
+
+@dataclass(eq=False)
 class _OpenChunk:
     """A text chunk that was started.
 
-    tasks: in flight.
     done: numbers of its shards from an earlier run.
+    tasks: in flight.
     next_block, block_count, next_poll: for a chunk that is being unpacked, the next block to encode, the number of
     blocks once it is known, and when to look for the next block.
     """
@@ -70,6 +127,13 @@ class _OpenChunk:
         return self.block_count is None or self.next_block < self.block_count
 
 
+class _ChunkTask(NamedTuple):
+    """Encodes or unpacks a text chunk, or encodes one unpacked block of it."""
+
+    opened: _OpenChunk
+    is_block: bool
+
+
 class EncodeAndMerge:
     """Encodes all text chunks and writes all arrays with the tasks of the context's pool.
 
@@ -80,26 +144,21 @@ class EncodeAndMerge:
     reused: shards of an earlier run.
     """
 
-    def __init__(
-        self, context: Context, recorded: Recorded, resumed: Resumed, threshold: int | None = None
-    ) -> None:
-        self._context, self._recorded, self._threshold = context, recorded, threshold
-        self._log, self.ledger = context.workspace.log, resumed.ledger
-        self._merges_nothing = context.options.share is not None
-        self._merges = [] if self._merges_nothing else resumed.tasks
+    def __init__(self, context: Context, threshold: int | None = None) -> None:
+        self._context, self._log, self._threshold = context, context.workspace.log, threshold
+        self._is_share = context.options.share is not None
+        self.ledger, self._merges, self.reused = resume(context, threshold)
         self.seconds: dict[str, float] = {}
-        self.reused = self.ledger.shard_count - resumed.lost["temporary shard"]
         self._remaining = map(context.plan.chunk, context.plan.share(context.options.share))
         self._following = next(self._remaining, None)
-        self._open: dict[int, _OpenChunk] = {}
+        self._open: list[_OpenChunk] = []
         self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
         self._entries: list[dict[str, Any]] = []  # for the log
-        self._next_show = 0.0
         self._encoding = Stage("encode", 0)
 
     def encode(self, stage: Stage) -> None:
         """Return when all text chunks are encoded. Merge tasks run at the same time."""
-        context = self._context
+        context, next_show = self._context, 0.0
         for split in SPLITS:
             create_arrays(context.workspace.dataset, split, context.layout, has_mask=context.options.has_mask)
         self._encoding = stage
@@ -107,11 +166,11 @@ class EncodeAndMerge:
         self._submit()
         while self._open or self._following is not None:
             self._take_results(POLL_SECONDS)
-            if (now := time.monotonic()) >= self._next_show:
-                self._next_show = now + SHOW_SECONDS
+            if (now := time.monotonic()) >= next_show:
+                next_show = now + SHOW_SECONDS
                 running = context.pool.running()  # unpacking includes its blocks
-                own = (done for task, done in running if isinstance(task, ChunkTask) and task.number is None)
-                self._encoding.show_running(sum(own))
+                own = (done for task, done in running if isinstance(task, _ChunkTask) and not task.is_block)
+                stage.show_running(sum(own))
             self._submit()
 
     def merge(self, stage: Stage) -> None:
@@ -129,41 +188,32 @@ class EncodeAndMerge:
 
     @contextmanager
     def noting_finished(self) -> Iterator[None]:
-        """Record tasks that finish while an error ends the run. Keep it open as long as the workers run.
-
-        If the error is about data and another run has taken over, raise Refused instead.
-        """
+        """Record tasks that finish while an error ends the run. Keep it open as long as the workers run."""
         try:
             yield
-        except BaseException as error:
+        except BaseException:
             with suppress(OSError, StoreError):  # the error may prevent this, too
                 for task, outcome in self._context.pool.finished():
-                    if isinstance(task, MergeTask):
-                        self._entries.append(merge_entry(task, outcome))
-                    elif not isinstance(outcome, int):
-                        self._entries += (record.as_json() for record in outcome.records)
+                    self._take(task, outcome)
                 self._note()
                 self._log.flush()
-                of_data = (BadInput.exit_code, DataLost.exit_code, StorageError.exit_code)
-                if getattr(error, "exit_code", 0) in of_data:
-                    self._log.confirm()
             raise
 
     # Submitting tasks
 
     def _submit(self) -> None:
         """Submit all merge tasks, and as much text as there is room for."""
-        self._merges += () if self._merges_nothing else self.ledger.ready()
-        for task in self._merges:
+        context = self._context
+        merges, self._merges = [*self._merges, *self.ledger.ready()], []
+        for task in () if self._is_share else merges:
             unneeded, self._unneeded = self._unneeded, []
-            arguments = task, self._context.job_key, unneeded
-            self._context.pool.submit(task, task.describe, merge, *arguments, name=task.name)
-        self._merges.clear()
-        for opened in list(self._open.values()):
+            arguments = task, context.job_key, unneeded
+            context.pool.submit(task, task.describe, merge, *arguments, name=task.name)
+        for opened in self._open:
             self._submit_blocks(opened)
             if not opened.tasks and not opened.has_blocks:
-                del self._open[opened.chunk.index]
-                self._encoding.advance(self._context.plan.work_bytes(opened.chunk))
+                self._encoding.advance(context.plan.work_bytes(opened.chunk))
+        self._open = [opened for opened in self._open if opened.tasks or opened.has_blocks]
         while (chunk := self._following) and self._has_slot and (self._has_room or not self._open):
             self._start(chunk)
             self._following = next(self._remaining, None)
@@ -171,14 +221,13 @@ class EncodeAndMerge:
     @property
     def _has_slot(self) -> bool:
         """Whether few tasks of text chunks are in flight, because merge tasks queue after them."""
-        in_flight = sum(opened.tasks for opened in self._open.values())
-        return in_flight < self._context.engine.worker_count + 2
+        return sum(opened.tasks for opened in self._open) < self._context.engine.worker_count + 2
 
     @property
     def _has_room(self) -> bool:
         """Whether few bytes wait to be merged."""
-        limit = UNMERGED_BYTES * max(4, self._context.engine.worker_count)
-        return self._merges_nothing or self.ledger.unmerged_bytes < limit
+        limit = unmerged_limit(self._context.engine.worker_count)
+        return self._is_share or self.ledger.unmerged_bytes < limit
 
     def _start(self, chunk: TextChunk) -> None:
         """Submit the first task of a text chunk, unless an earlier run has encoded it."""
@@ -186,17 +235,14 @@ class EncodeAndMerge:
         if is_whole:
             self._encoding.advance(self._context.plan.work_bytes(chunk))
             return
-        unpacks = self._is_to_be_unpacked(chunk)
-        self._open[chunk.index] = _OpenChunk(chunk, done, next_block=0 if unpacks else None)
-        function = encode_task.unpack_chunk if unpacks else encode_task.encode_chunk
-        self._submit_task(ChunkTask(chunk), function, chunk, done)
-
-    def _is_to_be_unpacked(self, chunk: TextChunk) -> bool:
-        """Return whether other workers would be idle at the end if one of them encoded this chunk alone."""
+        # Other workers would be idle at the end if one of them encoded a long chunk alone.
         plan, workers = self._context.plan, self._context.engine.worker_count
-        unpacking = sum(opened.next_block is not None for opened in self._open.values())
+        unpacking = sum(opened.next_block is not None for opened in self._open)
         is_long = chunk.text_bytes * UNPACKED_SHARE * workers > plan.total_bytes
-        return is_long and unpacking < workers - 1 and plan.can_unpack(chunk)
+        unpacks = is_long and unpacking < workers - 1 and plan.can_unpack(chunk)
+        self._open.append(_OpenChunk(chunk, done, next_block=0 if unpacks else None))
+        function = encode_task.unpack_chunk if unpacks else encode_task.encode_chunk
+        self._submit_task(_ChunkTask(self._open[-1], False), function, chunk, done)
 
     def _submit_blocks(self, opened: _OpenChunk) -> None:
         """Submit tasks for the blocks of a chunk that are unpacked by now."""
@@ -206,8 +252,7 @@ class EncodeAndMerge:
             if shard.number not in opened.done:
                 if not (is_next or self._has_room) or not self._is_unpacked(opened, shard):
                     return
-                task = ChunkTask(opened.chunk, shard.number)
-                self._submit_task(task, encode_task.encode_block, shard)
+                self._submit_task(_ChunkTask(opened, True), encode_task.encode_block, shard)
             opened.next_block = shard.number + 1
 
     def _is_unpacked(self, opened: _OpenChunk, shard: ShardId) -> bool:
@@ -215,21 +260,18 @@ class EncodeAndMerge:
             return True
         if time.monotonic() < opened.next_poll:
             return False
-        if self._context.workspace.shard_store.is_unpacked(shard):
+        shards = self._context.workspace.shard_store
+        if shards.is_unpacked(shard):
             return True
-        is_local = self._context.workspace.shard_store.store.is_local
-        opened.next_poll = time.monotonic() + (POLL_SECONDS if is_local else SHOW_SECONDS)
+        opened.next_poll = time.monotonic() + (POLL_SECONDS if shards.store.is_local else SHOW_SECONDS)
         return False
 
-    def _submit_task(self, task: ChunkTask, function: Callable[..., Any], *args: Any) -> None:
-        context = self._context
-        self._open[task.chunk.index].tasks += 1
-        context.pool.submit(
-            task,
-            partial(context.plan.describe, task.chunk),
-            partial(function, *args, key=context.job_key, threshold=self._threshold),
-            name=f"encode-{task.chunk.index}",
-        )
+    def _submit_task(self, task: _ChunkTask, function: Callable[..., Any], *args: Any) -> None:
+        context, chunk = self._context, task.opened.chunk
+        task.opened.tasks += 1
+        function = partial(function, *args, key=context.job_key, threshold=self._threshold)
+        describe = partial(context.plan.describe, chunk)
+        context.pool.submit(task, describe, function, name=f"encode-{chunk.index}")
 
     # Results
 
@@ -238,35 +280,126 @@ class EncodeAndMerge:
         written = []
         try:
             for task, outcome in self._context.pool.done(seconds):
+                self._take(task, outcome)
                 if isinstance(task, MergeTask):
-                    self._entries.append(merge_entry(task, outcome))
-                    self._unneeded += self.ledger.written(task, outcome)
                     written.append(task)
-                    continue
-                opened = self._open[task.chunk.index]
-                opened.tasks -= 1
-                if isinstance(outcome, int):
-                    opened.block_count = outcome
-                else:
-                    self._add(task.chunk, outcome)
         finally:
             self._note()
+        check_error_count(self.ledger.bad_count, self._context.options.max_errors)
         return written
 
-    def _add(self, chunk: TextChunk, result: encode_task.ChunkResult) -> None:
-        """Add the shards of a task to the ledger and to the log."""
-        context = self._context
-        for record in result.records:
-            if self._recorded.shards.get(record.id, record) != record:
-                raise encode_task.changed_chunk(context.plan, chunk)
+    def _take(self, task: MergeTask | _ChunkTask, outcome: Any) -> None:
+        """Add the result of a task to the ledger and to the entries for the log."""
+        if isinstance(task, MergeTask):
+            entry = {"task": task.name, "items": task.item_count, "files": outcome, "boot": boot_id()}
+            self._entries.append(entry)
+            self._unneeded += self.ledger.written(task, outcome)
+            return
+        task.opened.tasks -= 1
+        if isinstance(outcome, int):
+            task.opened.block_count = outcome
+            return
+        for record in outcome.records:
             self._entries.append(record.as_json())
             self.ledger.add(record)
             self._encoding.advance(0, record.train.tokens + record.validation.tokens)
-        check_error_count(self.ledger.bad_count, context.options.max_errors)
-        for step, seconds in result.seconds.items():
+        for step, seconds in outcome.seconds.items():
             self.seconds[step] = self.seconds.get(step, 0.0) + seconds
 
     def _note(self) -> None:
         """Append the entries since the last call to the log."""
         entries, self._entries = self._entries, []
         self._log.append(entries)
+
+
+def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list[MergeTask], int]:
+    """Take over finished work, and remove everything else from the folders of the run.
+
+    Return the ledger, the merge tasks to run and the number of reused shards. A task of a job array leaves the work of
+    others alone. threshold: see EncodeAndMerge.
+
+    Refused (exit 6) if shards were made with other rules for bad records, BadInput (exit 3) if their sources changed.
+    """
+    workspace, options = context.workspace, context.options
+    recorded, own_chunks = workspace.recorded, context.plan.share(options.share)
+    ledger = Ledger(context.plan, context.layout, keeps_quarantine=options.on_error == "quarantine")
+    ledger.unreadable.update(empty_tables(context.plan.sources))
+    tasks: list[MergeTask] = []
+    written: list[tuple[MergeTask, list[WrittenFiles]]] = []
+    for _, record in sorted(recorded.shards.items()):
+        if record.id.chunk_index not in own_chunks or lacks_quarantine(record, context.rules):
+            continue
+        if not is_usable(record.intake, context.rules):
+            raise Refused(
+                f"{workspace.root}: bad records were left out, which --on-error {options.on_error} does not allow. "
+                "Resume with the former --on-error and --replace-invalid, or start over with --restart."
+            )
+        ledger.add(record)
+        for task in ledger.ready():
+            entry = recorded.tasks.get(task.name, {})
+            if entry.get("items") == task.item_count:
+                written.append((task, [WrittenFiles(*files) for files in entry["files"]]))
+            else:
+                tasks.append(task)
+    intact = _intact(context, written)
+    for number, (task, files) in enumerate(written):
+        if number in intact:
+            ledger.written(task, files)
+        else:
+            tasks.append(task)
+    if options.share is None:
+        workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
+    needed = ledger.needed_files()
+    workspace.shard_store.delete_others(needed, None if options.share is None else own_chunks)
+    lost_shards = _encode_lost_shards(context, needed, threshold)
+    recorded.shards.clear()  # the ledger holds what is still needed
+    lost = {"output span": len(written) - len(intact), "temporary shard": lost_shards}
+    if any(lost.values()):
+        shown = " and ".join(counted(count, what) for what, count in lost.items() if count)
+        context.progress.note(f"rebuilt {shown} of {workspace.root} that were damaged or missing")
+    return ledger, tasks, ledger.shard_count - lost_shards
+
+
+def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]]) -> set[int]:
+    """Return the indexes of merge tasks with intact files."""
+    tasks = context.workspace.recorded.tasks
+    reads_all = context.options.verify == "full" or DAMAGE in tasks
+    place = place_of(context.workspace.dataset)
+    if not isinstance(place, Path) and not reads_all:
+        sizes = {entry.key: entry.size for entry in place.store.list()} if written else {}
+        return {
+            number
+            for number, (_, files) in enumerate(written)
+            if all(sizes.get(file.path) == file.bytes for some in files for file in some.records())
+        }
+    # As long as the machine has not started again, it has all bytes that were written.
+    boots = [tasks[task.name]["boot"] for task, _ in written]
+    checks = (
+        FileCheck(number, files, reads_all or boot is None or boot != boot_id())
+        for number, ((_, files), boot) in enumerate(zip(written, boots, strict=True))
+    )
+    return {done.number for done, is_intact in _run(context, check_files, checks) if is_intact}
+
+
+def _encode_lost_shards(context: Context, needed: set[str], threshold: int | None) -> int:
+    """Encode shards with a missing or damaged file again. Return their number."""
+    shards = context.workspace.recorded.shards
+    last = set(list(shards)[-LAST_SHARDS:])
+    checks = (
+        ShardCheck(record.id, files, context.options.verify == "full" or record.id in last)
+        for _, record in sorted(shards.items())
+        if (files := [file for file in (*record.files(), record.quarantine_file) if file.name in needed])
+    )
+    batches = iter(lambda: tuple(islice(checks, SHARDS_PER_CHECK)), ())
+    lost = sorted(shard for _, found in _run(context, lost_shards, batches) for shard in found)
+    by_chunk = groupby(lost, lambda shard: shard.chunk_index)
+    records = ([shards[shard] for shard in group] for _, group in by_chunk)
+    for _ in _run(context, partial(encode_task.encode_again, threshold=threshold), records):
+        pass
+    return len(lost)
+
+
+def _run(context: Context, function: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield (task, result) of each task."""
+    function = partial(function, key=context.job_key)
+    return context.pool.run(function, tasks, context.window, lambda _: "work of an earlier run")

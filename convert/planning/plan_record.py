@@ -70,25 +70,18 @@ class FormerPlan(NamedTuple):
     def of(cls, data: bytes) -> FormerPlan:
         """Read the bytes of a plan.json. Raise ValueError if it is damaged."""
         lines = io.BytesIO(data)
-        head = _value(next(lines, b""))
-        if not isinstance(head, dict):
-            raise ValueError("not a JSON object")
-        run, scratch = str(head.pop("run", "0")), str(head.pop("scratch", ""))
-        if not _RUN.fullmatch(run):
-            raise ValueError("invalid run number")
+        head = _value(next(lines, b""), dict)
+        run, scratch = (str(head.pop(name, "")) for name in ("run", "scratch"))
+        if not _RUN.fullmatch(run) or not isinstance(head.get("options", {}), dict):
+            raise ValueError("invalid run number or options")
         if head.get(_VERSION) == PLAN_VERSION and head.get(_COUNT) != data.count(b"\n") - 1:
             raise ValueError("truncated")
         return cls(head, lines, run, scratch)
 
-    @property
-    def is_of_this_version(self) -> bool:
-        """Whether this version of the program wrote it."""
-        return self.head.get(_VERSION) == PLAN_VERSION
-
 
 def differences(old: FormerPlan, new: PlanRecord) -> Iterator[str]:
     """Yield how a new plan differs from the former one: "--seed 0 (now 1)", "size of en.txt 3 (now 4)"."""
-    if not old.is_of_this_version:  # the rest may have another form
+    if old.head.get(_VERSION) != PLAN_VERSION:  # the rest may have another form
         yield _difference(_VERSION, old.head.get(_VERSION), PLAN_VERSION)
         return
     as_read = json.loads(json.dumps(new.head))  # tuples become lists
@@ -100,24 +93,25 @@ def differences(old: FormerPlan, new: PlanRecord) -> Iterator[str]:
         if line == given:
             continue
         values, others = (
-            [None] * len(_SOURCE_FIELDS) if one is None else _value(one) for one in (line, given)
+            dict(zip(_SOURCE_FIELDS, _value(one or b"[]", list), strict=False)) for one in (line, given)
         )
-        if not isinstance(values, list) or len(values) != len(_SOURCE_FIELDS):
-            raise ValueError("invalid source entry")
-        if values[0] != others[0]:
-            yield _difference(f"input {number}", values[0], others[0])
+        if values.get("path") != others.get("path"):
+            yield _difference(f"input {number}", values.get("path"), others.get("path"))
             continue
-        for name, value, other in zip(_SOURCE_FIELDS, values, others, strict=True):
-            if value != other:
-                yield _difference(f"{name} of {values[0]}", value, other)
+        for name in _SOURCE_FIELDS:
+            if values.get(name) != others.get(name):
+                yield _difference(f"{name} of {values['path']}", values.get(name), others.get(name))
 
 
-def _value(line: bytes) -> Any:
-    """Return the JSON value in a line. ValueError if it is damaged."""
+def _value(line: bytes, kind: type) -> Any:
+    """Return the JSON value in a line. ValueError if it is damaged or of another type."""
     try:
-        return json.loads(line)
+        value = json.loads(line)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if not isinstance(value, kind):
+        raise ValueError(f"must contain a {kind.__name__} per line")
+    return value
 
 
 def _line(source: Source) -> bytes:

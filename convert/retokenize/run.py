@@ -31,11 +31,11 @@ from flat_tokens.errors import CONVERT_AGAIN, damaged
 from flat_tokens.format import SPLITS, decode_ids, decode_start_flags
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.split_writer import WrittenSplit
-from flat_tokens.unfinished import check_apart
 from tokenmill.engines.choose import EngineOptions, open_engine
 from tokenmill.engines.job import JobKey, find_job, hand_out
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.stores import is_url
+from tokenmill.stores.apart import check_apart
 
 BATCH_TOKENS = 1 << 20
 MAX_BATCH_DOCUMENTS = 1 << 16
@@ -144,11 +144,6 @@ def _open(path: str, storage: tuple[tuple[str, str], ...]) -> Dataset:
 def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     """Write the new dataset and return its splits. Nothing is left of a run that fails."""
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
-    if not is_url(options.dataset) and Path(options.dataset).resolve() in options.output.resolve().parents:
-        raise UsageError(
-            f"--output: must not be inside the input {printable(options.dataset)} "
-            f"(got {printable(str(options.output))}). Choose another path."
-        )
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
     name = printable(str(dataset.path))
     if any(dataset[split].loss_mask is not None for split in SPLITS):

@@ -142,7 +142,7 @@ def _count(text: str) -> int:
 def export(arguments: argparse.Namespace) -> int:
     """Write the files and print a line per split."""
     from flat_tokens.exchange.export_dataset import export_dataset
-    from flat_tokens.unfinished import check_apart
+    from tokenmill.stores.apart import check_apart
 
     check_apart(arguments.output, [arguments.dataset, arguments.tokenizer])
     dataset = opening.open(arguments.dataset)
@@ -161,7 +161,7 @@ def export(arguments: argparse.Namespace) -> int:
 def import_(arguments: argparse.Namespace) -> int:
     """Write the dataset and print a line per split."""
     from flat_tokens.exchange.import_dataset import import_dataset
-    from flat_tokens.unfinished import check_apart
+    from tokenmill.stores.apart import check_apart
 
     inputs = [*arguments.inputs, *arguments.validation]
     for given in inputs:

@@ -48,7 +48,7 @@ def test_a_dataset_that_is_gone_before_it_is_read_back_was_bad_input() -> None:
         shutil.rmtree(root)
         return verify_dataset(root, *given)
 
-    with mock.patch("convert.driver.finish.verify_dataset", remove_and_verify):
+    with mock.patch("convert.driver.conversion.verify_dataset", remove_and_verify):
         assert error_of(Inline()).exit_code == 4
     convert(Inline())
     convert(Inline(), output="clean")

@@ -180,6 +180,15 @@ def test_an_output_inside_an_input(argument: str) -> None:
     convert(Inline(), inputs=[f"{bucket}/a/*.txt"], output=f"{bucket}/a/out")
 
 
+def test_an_output_inside_a_dataset(clean: dict[str, bytes]) -> None:
+    output = Output()
+    output.run()
+    error = error_of(Inline(), output=f"{output.url}/more/out", **OPTIONS)
+    assert error.exit_code == 6
+    assert "is inside the dataset" in str(error)
+    assert output.objects() == clean
+
+
 def test_the_first_error_of_a_run_does_not_hide_the_next(clean: dict[str, bytes]) -> None:
     output = Output()
     Path("bad.txt").write_text(f"a{END}\udcff", errors="surrogateescape")

@@ -151,7 +151,7 @@ def test_a_run_that_pauses_while_it_checks_its_claim_harms_nothing(at: int, clea
 
     def ask(request: str, do: Callable[[], Any]) -> Any:
         nonlocal number
-        if request.startswith(("put journal", "head journal")):
+        if request.startswith(("put journal", "read lease")):
             number += 1
             if number == at:
                 with mock.patch("convert.workdir.store.open_store", open_store):

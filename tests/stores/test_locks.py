@@ -151,22 +151,22 @@ def test_one_run_works_at_a_time() -> None:
     run_model(Locking, 100, 25)
 
 
-def lock_of(folder: Path, shared: bool = False) -> FolderLock:
-    return FolderLock(folder / "lock", folder, RefusedError, shared)
+def lock_of(folder: Path) -> FolderLock:
+    return FolderLock(folder / "lock", folder, RefusedError)
 
 
-def test_shared_locks_exclude_others_only(tmp_path: Path) -> None:
-    first, second, exclusive = (lock_of(tmp_path, shared) for shared in (True, True, False))
+def test_a_look_at_a_lock_does_not_take_it(tmp_path: Path) -> None:
+    first, second = lock_of(tmp_path), lock_of(tmp_path)
+    second.check_free()
+    assert not list(tmp_path.iterdir())
     first.acquire()
-    second.acquire()
-    with pytest.raises(RefusedError, match="in use"):
-        exclusive.acquire()
+    for attempt in (second.check_free, second.acquire):
+        with pytest.raises(RefusedError, match=f"process {os.getpid()} on "):
+            attempt()
     first.release()
-    second.release()
-    exclusive.acquire()
-    with pytest.raises(RefusedError, match=f"process {os.getpid()} on "):
-        first.acquire()
-    exclusive.release()
+    second.check_free()
+    first.acquire()
+    first.release()
 
 
 def test_a_lock_that_cannot_name_its_holder_is_not_held(

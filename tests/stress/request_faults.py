@@ -3,7 +3,7 @@
 The proxy in front of the server injects network faults. While it holds a request, a fault can also kill or stop
 processes and change inputs.
 
-Not tried, because no store makes two requests atomic: a driver that pauses between the check of its claim and the
+Not tried, because no store makes two requests atomic: a driver that pauses between the check of its lease and the
 request that follows.
 """
 

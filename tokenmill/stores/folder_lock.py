@@ -27,11 +27,10 @@ class FolderLock:
 
     output: the result of the work in the folder, for messages.
     refused: the class of the error if another run has the lock.
-    shared: let others have the lock at the same time if theirs is shared too. A shared lock names no holder.
     """
 
-    def __init__(self, path: Path, output: Path, refused: type[Exception], shared: bool = False) -> None:
-        self._path, self._output, self._refused, self._shared = path, output, refused, shared
+    def __init__(self, path: Path, output: Path, refused: type[Exception]) -> None:
+        self._path, self._output, self._refused = path, output, refused
         self._file: io.FileIO | None = None
 
     @property
@@ -43,18 +42,25 @@ class FolderLock:
         """Lock the folder, which must exist. Raise `refused` if another run has, or may have, the lock."""
         file = self._path.open("ab+", buffering=0)
         try:
-            self._lock(file)
+            self._lock(file, fcntl.LOCK_EX)
             self._file = file
-            if not self._shared:
-                _write_holder(file)
+            _write_holder(file)
         except BaseException:
             self.release()
             file.close()
             raise
 
-    def _lock(self, file: io.FileIO) -> None:
+    def check_free(self) -> None:
+        """Raise `refused` if another run has, or may have, the lock."""
+        with suppress(FileNotFoundError), self._path.open("rb", buffering=0) as file:
+            self._lock(file, fcntl.LOCK_SH)
+
+    def confirm(self) -> None:
+        """Do nothing: no other run can take a lock over. See Lease.confirm."""
+
+    def _lock(self, file: io.FileIO, kind: int) -> None:
         try:
-            fcntl.flock(file, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
             is_in_use = not has_name(os.fstat(file.fileno()), self._path)  # just finished and removed
         except BlockingIOError:
             is_in_use = True
@@ -81,8 +87,7 @@ class FolderLock:
         """Let another run have the lock, on any host. Does nothing if the lock is not held."""
         if self._file is not None:
             with suppress(OSError):  # a full or lost disk; the same host can still acquire the lock
-                if not self._shared:
-                    self._file.truncate(0)
+                self._file.truncate(0)
             with suppress(OSError):
                 self._file.close()
             self._file = None

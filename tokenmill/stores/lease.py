@@ -3,8 +3,8 @@
     {"holder": "9f...", "host": "node-7", "process": 4711, "renewed": 1764000000.0}
 
 A recently renewed lease refuses other runs. An old one, or one dated in the future because clocks differ, belongs to a
-killed run if it is not renewed while it is watched, and is taken over. Leases keep two runs from working at once. The
-data stay intact even if they do, because the log is written with put-if-absent.
+killed run if it is not renewed while it is watched, and is taken over. A run that was only silent finds another holder
+or no lease when it calls `confirm`, and ends.
 """
 
 from __future__ import annotations
@@ -83,14 +83,24 @@ class Lease:
             self._thread.join()
             self._thread = None
             with suppress(StoreError):
-                if (self._read() or {}).get("holder") == self.holder:
+                if self._is_own():
                     self._store.delete([NAME])
 
     def renew(self) -> None:
         """Renew the lease, unless another run has taken it over."""
-        found = self._read()
-        if found is None or found.get("holder") == self.holder:
+        if self._is_own():
             self._write()
+
+    def confirm(self) -> None:
+        """Raise `refused` if another run has taken the lease over. Call it right before a harmful request."""
+        if self.is_held and not self._is_own():
+            raise self._refused(
+                f"{self._output}: another run took over and continues from the work finished here"
+            )
+
+    def _is_own(self) -> bool:
+        """Return whether the lease in the store is that of this object. Another run may also have deleted it."""
+        return (self._read() or {}).get("holder") == self.holder
 
     def _keep_renewing(self) -> None:
         while not self._released.wait(RENEWAL_SECONDS):

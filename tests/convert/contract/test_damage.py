@@ -139,7 +139,6 @@ def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: 
         "zarr_format": 2,
         "chunk_tokens": 8,
     }
-    monkeypatch.setattr("convert.driver.resume.LAST_TASKS", 0)
     with small():
         convert(Inline(), output="clean", **options)
         with pytest.raises(KeyboardInterrupt):
@@ -147,7 +146,7 @@ def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: 
         files = list(Path("out.partial").glob("dataset/train/encoded_tokens/[0-9]*"))
         for path in files:
             path.write_bytes(bytes(path.stat().st_size))
-        monkeypatch.setattr("convert.workdir.journal.boot_id", lambda: "another start")
+        monkeypatch.setattr("convert.driver.schedule.boot_id", lambda: "another start")
         convert(Inline(), **options)
     assert files
     assert tree("out") == tree("clean")

@@ -114,6 +114,19 @@ def test_a_dataset_that_exists_is_kept(folder: Path) -> None:
     assert tree(folder) == before
 
 
+@pytest.mark.promise("foreign-files")
+@pytest.mark.parametrize("output", ["out/new", "out/train/new", "link/new"])
+def test_an_output_inside_a_dataset_made_the_dataset_unsound(output: str, folder: Path) -> None:
+    (folder / "in.txt").write_bytes(sample_text(9))
+    assert run_here("in.txt")[0] == 0
+    (folder / "link").symlink_to("out")
+    before = tree(folder)
+    assert "is inside the dataset" in rejected(6, "in.txt", output=output)
+    assert tree(folder) == before
+    (folder / "manifest.json").write_text("{}")  # of another program
+    assert run_here("in.txt", output="other")[0] == 0
+
+
 @pytest.mark.promise("errors")
 @pytest.mark.usefixtures("folder")
 def test_a_traceback_only_with_debug() -> None:
