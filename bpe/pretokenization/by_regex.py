@@ -9,7 +9,8 @@ from bpe.errors import UncoveredText, UnsupportedPattern
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Normalizer
 from bpe.pretokenization.regex_matches import expression_of, parts_of
-from bpe.pretokenization.stages import Cut, Phases
+from bpe.pretokenization.stage import Cut
+from bpe.pretokenization.stages import Phases
 
 
 class RegexCutter:

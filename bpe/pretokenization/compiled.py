@@ -12,10 +12,12 @@ from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 from bpe.normalizers import ByteLevel
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import Component
-from bpe.pretokenization.stages import Cut, Phase, phases_of
+from bpe.pretokenization.program import NotBoundedError
+from bpe.pretokenization.stage import Cut
+from bpe.pretokenization.stages import Phase, phases_of
 from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.tables import Tables, tables_of
-from bpe.pretokenization.transitions import NotBoundedError, Transitions
+from bpe.pretokenization.transitions import Transitions
 from bpe.pretokenization.two_way import script_runs, two_way_of, two_way_tables_of
 
 

@@ -104,7 +104,11 @@ class PatternReader(ABC):
         node = self.as_node(self.alternatives())
         if self.offset < len(self.text):
             raise self.wrong("unmatched )", fix="Escape it as \\).")
-        self._check_size(node)
+        if self._positions(node) > MAX_POSITIONS:
+            raise BadTokenizer(
+                f"pattern: more than {MAX_POSITIONS:,} characters once its repeats are expanded (got "
+                f"{shown(self.text, 80)}). Use smaller repeats."
+            )
         return node
 
     # Dialects implement these.
@@ -445,30 +449,22 @@ class PatternReader(ABC):
             found = f"{part} in {found}"
         return f"pattern, character {at}: {what} (got {found}){fix and f'. {fix}'}"
 
-    def _check_size(self, root: Node) -> None:
-        """Raise BadTokenizer if the tree is too large or too deep."""
-        total = 0
-        left: list[tuple[Node, int, int]] = [(root, 1, 1)]  # node, copies after expansion, depth
-        while left:
-            node, times, depth = left.pop()
-            if depth > MAX_DEPTH:
-                raise BadTokenizer(
-                    f"pattern: repeats and groups nested deeper than {MAX_DEPTH} (got {shown(self.text, 80)})"
-                )
-            match node:
-                case Characters():
-                    total += times
-                case Sequence(parts) | Choice(parts):
-                    left += [(part, times, depth + 1) for part in parts]
-                case Repeat(body, least, most):
-                    left.append((body, times * max(least, most or 1, 1), depth + 1))
-                case Atomic(body) | Look(body):
-                    left.append((body, times, depth + 1))
-            if total > MAX_POSITIONS or times > MAX_POSITIONS:
-                raise BadTokenizer(
-                    f"pattern: more than {MAX_POSITIONS:,} characters once its repeats are expanded (got "
-                    f"{shown(self.text, 80)}). Use smaller repeats."
-                )
+    def _positions(self, node: Node, depth: int = 1) -> int:
+        """Return the number of characters with repeats expanded. Raise BadTokenizer if the tree is too deep."""
+        if depth > MAX_DEPTH:
+            raise BadTokenizer(
+                f"pattern: repeats and groups nested deeper than {MAX_DEPTH} (got {shown(self.text, 80)})"
+            )
+        match node:
+            case Characters():
+                return 1
+            case Sequence(parts) | Choice(parts):
+                return sum(self._positions(part, depth + 1) for part in parts)
+            case Repeat(body, least, most):
+                return max(1, self._positions(body, depth + 1)) * max(least, most or 1, 1)
+            case Atomic(body) | Look(body):
+                return self._positions(body, depth + 1)
+        return 0
 
 
 def is_anchor(part: Part) -> bool:

@@ -1,4 +1,4 @@
-"""One split of pieces, as a state machine with unbounded lookahead.
+"""One cut of pieces, as a state machine with unbounded lookahead.
 
 Positions are between characters. `Stage.resolve` decides at a position whether a piece starts there and which step
 consumes the next character. It needs the state after the text to the left, and the right context of the position.
@@ -6,7 +6,7 @@ consumes the next character. It needs the state after the text to the left, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -38,23 +38,27 @@ class Boundary(NamedTuple):
     in_match: bool
 
 
-class Stage:
-    """A pattern and the behavior for its matches, as in `components.Split`."""
+@dataclass(frozen=True)
+class Cut:
+    """A pattern and the behavior for its matches (invert: for the gaps). gaps_are_errors: gaps are errors."""
 
-    def __init__(
-        self,
-        tree: Node,
-        behavior: Behavior = "Isolated",
-        *,
-        invert: bool = False,
-        gaps_are_errors: bool = False,
-    ) -> None:
-        self._program = Program(tree)
-        self._behavior = behavior
-        self._invert = invert
-        self._gaps_are_errors = gaps_are_errors
+    tree: Node
+    behavior: Behavior = "Isolated"
+    invert: bool = False
+    gaps_are_errors: bool = False
+    name: str = ""  # the expression, for errors
+    by_scripts: bool = False  # UnicodeScripts has a special automaton (script_runs)
+
+
+class Stage:
+    """The state machine of a cut."""
+
+    def __init__(self, cut: Cut) -> None:
+        self._cut = cut
+        self._program = Program(cut.tree)
         self._left = LeftContext(self._program.left_bodies, self._program.asks_for_start)
         self.first = Where(SEARCHING, None, self._left.start)
+        self.left_behind = self._left.step  # left context after a class, given by one of its code points
         self.resolve = cache(self._resolve)
         self.back = cache(self._back)
         self._taken = cache(self._takers_of)
@@ -71,10 +75,6 @@ class Stage:
         step = SEARCHING if boundary.taker == SEARCHING else self._program.steps[boundary.taker].then
         return Where(step, boundary.in_match, self._left.step(where.left, character))
 
-    def left_behind(self, left: LeftState, character: int) -> LeftState:
-        """Return the left context after a class, given by one of its code points."""
-        return self._left.step(left, character)
-
     def _back(self, character: int, left: LeftState, right: int) -> int:
         """Return the right context before a character from the contexts after it."""
         return self._program.step_back(self._taken(character), right, left.bits)
@@ -88,17 +88,14 @@ class Stage:
         if where.step == SKIPPING:
             return Boundary(False, False, SKIPPING, False)
         program, left = self._program, where.left.bits
-        if where.step != SEARCHING:
+        ended = where.step != SEARCHING
+        if ended:
             scopes = program.scopes_around(program.steps[where.step].scope)
             if not all(program.succeeds(where.step, scope, right, left) for scope in scopes):
                 return None
             taker = program.follow(where.step, right, left)
             if program.steps[taker].kind == "take":
                 return Boundary(False, False, taker, True)
-            where = replace(where, step=SEARCHING)
-            ended = True
-        else:
-            ended = False
         if right == END:
             return Boundary(False, False, SEARCHING, False)
         taker = SEARCHING
@@ -107,9 +104,9 @@ class Stage:
             taker = program.follow(program.start, right, left)
             if program.steps[taker].kind == "accept":  # an empty match; the next character is between matches
                 taker, empty = SEARCHING, not ended
-                if self._behavior not in ("Isolated", "Removed"):
+                if self._cut.behavior not in ("Isolated", "Removed"):
                     raise UnsupportedPattern(
-                        f"pattern: matches empty text, which {self._behavior} does not support"
+                        f"pattern: matches empty text, which {self._cut.behavior} does not support"
                     )
         in_match = taker != SEARCHING
         if where.in_match is False and not in_match and not empty:
@@ -121,14 +118,12 @@ class Stage:
 
         before: whether the previous segment is a match; None at the start of the text.
         """
-        counts, counted = in_match != self._invert, before is not None and before != self._invert
-        starts = True
-        if before is not None:
-            if self._behavior == "MergedWithPrevious":
-                starts = not counts or counted
-            elif self._behavior == "MergedWithNext":
-                starts = counts or not counted
-            elif self._behavior == "Contiguous":
-                starts = counts != counted
-        drops = (self._behavior == "Removed" and counts) or (self._gaps_are_errors and not in_match)
+        behavior, invert = self._cut.behavior, self._cut.invert
+        counts, counted = in_match != invert, before is not None and before != invert
+        starts = before is None or {
+            "MergedWithPrevious": not counts or counted,
+            "MergedWithNext": counts or not counted,
+            "Contiguous": counts != counted,
+        }.get(behavior, True)
+        drops = (behavior == "Removed" and counts) or (self._cut.gaps_are_errors and not in_match)
         return Boundary(starts, drops, taker, in_match)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from bpe import normalizers
 from bpe.errors import UnsupportedTokenizer, shown
@@ -17,7 +17,6 @@ from bpe.formats.byte_alphabet import to_bytes
 from bpe.pretokenization import read_oniguruma, read_rust
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import (
-    Behavior,
     BertPreTokenizer,
     ByteLevel,
     CharDelimiterSplit,
@@ -31,27 +30,12 @@ from bpe.pretokenization.components import (
     Whitespace,
     WhitespaceSplit,
 )
-from bpe.pretokenization.stage import Stage
+from bpe.pretokenization.stage import Cut, Stage
 from bpe.pretokenization.syntax import Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.unicode_tables import numeric, punctuation, required, scripts
 
 BYTE_LEVEL: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _ANY: Final = Characters(~CodePoints())
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A pattern and the behavior for its matches (invert: for the gaps). gaps_are_errors: gaps are errors."""
-
-    tree: Node
-    behavior: Behavior = "Isolated"
-    invert: bool = False
-    gaps_are_errors: bool = False
-    name: str = ""  # the expression, for errors
-    by_scripts: bool = False  # UnicodeScripts has a special automaton (script_runs)
-
-    def stage(self) -> Stage:
-        return Stage(self.tree, self.behavior, invert=self.invert, gaps_are_errors=self.gaps_are_errors)
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,7 @@ class Phase:
 
     def stages(self) -> list[Stage]:
         """Return the stages of the cuts. Without cuts, the text is one piece."""
-        return [cut.stage() for cut in self.cuts] or [Stage(Repeat(_ANY, 1, None))]
+        return list(map(Stage, self.cuts or (Cut(Repeat(_ANY, 1, None)),)))
 
     @property
     def asks_for_input(self) -> bool:
@@ -75,8 +59,7 @@ class Phase:
         return any(isinstance(each, normalizers.Prefix) and each.input_only for each in self.changes)
 
 
-@dataclass(frozen=True)
-class Phases:
+class Phases(NamedTuple):
     """phases: at least one. from_alphabet: the final pieces are in the byte alphabet."""
 
     phases: tuple[Phase, ...]
@@ -85,31 +68,30 @@ class Phases:
 
 def phases_of(components: Iterable[Component]) -> Phases:
     """Return the phases of components. Raise UnsupportedTokenizer for pieces that are not bytes."""
-    phases: list[Phase] = []
-    changes: list[normalizers.Component] = []
-    cuts: list[Cut] = []
+    made: list[tuple[list[normalizers.Component], list[Cut]]] = [([], [])]
     from_alphabet = False
     for component in components:
         first, then, last = _parts_of(component)
         if isinstance(component, Metaspace) and from_alphabet and component.prepend_scheme != "never":
-            from_alphabet = _stays_in_alphabet(component)
+            _check_in_alphabet(component)
+        changes, cuts = made[-1]
         apart = isinstance(component, UnicodeScripts) or any(cut.by_scripts for cut in cuts)
         if cuts and (first or (then and apart)):
-            phases.append(Phase(tuple(changes), tuple(cuts)))
-            changes, cuts = [], []
-        changes += first
-        cuts += then
+            made.append(([], []))
+        made[-1][0].extend(first)
+        made[-1][1].extend(then)
         if last:
-            if cuts:
-                phases.append(Phase(tuple(changes), tuple(cuts)))
-                changes, cuts = [], []
-            changes += last
+            if made[-1][1]:
+                made.append(([], []))
+            made[-1][0].extend(last)
             from_alphabet = True
+    changes, cuts = made[-1]
     if changes and not cuts and changes[-1] == normalizers.ByteLevel():
         changes.pop()  # the result is bytes
         from_alphabet = False
-    if changes or cuts or not phases:
-        phases.append(Phase(tuple(changes), tuple(cuts)))
+    if len(made) > 1 and not changes and not cuts:
+        made.pop()
+    phases = [Phase(tuple(changes), tuple(cuts)) for changes, cuts in made]
     if any(phase.asks_for_input for phase in phases[1:]):
         phases.insert(0, Phase())  # so that later phases know the first piece
     return Phases(tuple(phases), from_alphabet)
@@ -133,13 +115,12 @@ def _parts_of(component: Component) -> _Parts:
     return [], _cuts_of(component), []
 
 
-def _stays_in_alphabet(component: Metaspace) -> bool:
+def _check_in_alphabet(component: Metaspace) -> None:
     if to_bytes(component.replacement) is None:
         raise UnsupportedTokenizer(
             "pre_tokenizer: replacement of Metaspace after ByteLevel must be a byte (got "
             f"{shown(component.replacement)})"
         )
-    return True
 
 
 def _cuts_of(component: Component) -> list[Cut]:

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.pretokenization.code_points import END, CodePoints
-from bpe.pretokenization.transitions import NotBoundedError, Transitions, Walks, explored
+from bpe.pretokenization.program import NotBoundedError
+from bpe.pretokenization.transitions import Transitions, Walks, explored
 
 MAX_AGE: Final = 2  # characters; older pending starts are in registers
 MAX_REGISTERS: Final = 3

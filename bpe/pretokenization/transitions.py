@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from bpe.pretokenization.code_points import told_apart_by
-from bpe.pretokenization.program import END
-from bpe.pretokenization.program import NotBoundedError as NotBoundedError
+from bpe.pretokenization.program import END, NotBoundedError
 from bpe.pretokenization.stage import SKIPPING, Boundary, Stage, Where
 
 MAX_RIGHT_CONTEXTS: Final = 500
@@ -20,7 +19,6 @@ MAX_WALKS: Final = 100_000  # states of stages that `explored` computes
 Walks: TypeAlias = tuple[Where, ...]  # one state per stage
 _State = TypeVar("_State", bound=tuple[Any, ...])
 _Due = TypeVar("_Due")
-_NOTHING: Final = Boundary(False, False, 0, False)
 
 
 def explored(
@@ -70,12 +68,12 @@ class Transition(NamedTuple):
 
 
 class _Partly(NamedTuple):
-    """A transition of the first stages only, with the boundaries before and after the character."""
+    """A transition of the first stages only. edge, next_edge: (starts, drops) before and after the character."""
 
     before: tuple[int, ...]
-    boundary: Boundary
+    edge: tuple[bool, bool]
     walks: Walks
-    next_boundary: Boundary
+    next_edge: tuple[bool, bool]
     rights: int
 
 
@@ -137,75 +135,63 @@ class Transitions:
 
     def _left_states(self, stage: Stage) -> dict[int, set[object]]:
         """Return the possible left contexts after each character."""
-        behind: dict[int, set[object]] = {character: set() for character in self.examples}
-        behind_any = {stage.first.left}
-        rest = [stage.first.left]
+        start = stage.first.left
+        behind: dict[int, set[object]] = {
+            character: {start} for character in self.examples
+        }  # start: after a drop
+        known, rest = {start}, [start]
         while rest:
             left = rest.pop()
             for character in self.examples:
                 following = stage.left_behind(left, character)
                 behind[character].add(following)
-                if following not in behind_any:
-                    behind_any.add(following)
+                if following not in known:
+                    known.add(following)
                     rest.append(following)
-        for lefts in behind.values():
-            lefts.add(stage.first.left)  # after a dropped piece
         return behind
 
     def _find(self, walks: Walks, character: int) -> Iterator[Transition]:
-        parts = [_Partly((), _NOTHING, (), _NOTHING, self.rights)]
+        parts = [_Partly((), (False, False), (), (False, False), self.rights)]
         for number, (stage, walk) in enumerate(zip(self._stages, walks, strict=True)):
             parts = [after for part in parts for after in self._over(number, stage, walk, character, part)]
         for part in parts:
             if part.before in self._number_of_right:
-                number = self._number_of_right[part.before]
-                yield Transition(
-                    number,
-                    part.boundary.starts,
-                    part.boundary.drops,
-                    part.walks,
-                    part.rights,
-                )
+                yield Transition(self._number_of_right[part.before], *part.edge, part.walks, part.rights)
 
     def _over(
         self, number: int, stage: Stage, walk: Where, character: int, part: _Partly
     ) -> Iterator[_Partly]:
         """Extend a transition by one stage, split by the right contexts that this stage distinguishes."""
-        if part.boundary.starts:
-            walk = Where(SKIPPING, None, stage.first.left) if part.boundary.drops else stage.first
+        (starts, drops), (ends, _) = part.edge, part.next_edge
+        if starts:
+            walk = Where(SKIPPING, None, stage.first.left) if drops else stage.first
         left = stage.left_behind(walk.left, character) if walk.step != SKIPPING else walk.left
         by_before: dict[int, int] = {}
-        if part.next_boundary.starts:  # the piece ends after the character
-            by_before[stage.back(character, left, END)] = part.rights
-        else:
-            for context, rights in self._rights_with[number].items():
-                if rights & part.rights:
-                    before = stage.back(character, left, context)
-                    by_before[before] = by_before.get(before, 0) | rights & part.rights
+        contexts = [(END, part.rights)] if ends else self._rights_with[number].items()
+        for context, rights in contexts:
+            if rights & part.rights:
+                before = stage.back(character, left, context)
+                by_before[before] = by_before.get(before, 0) | rights & part.rights
         for before, rights in by_before.items():
             boundary = stage.resolve(walk, before)
             if boundary is None:
                 continue
             behind = stage.advance(walk, boundary, character)
-            place, passed = (
-                _joined(part.boundary, boundary),
-                ((*part.before, before), (*part.walks, behind)),
-            )
-            if part.next_boundary.starts or number + 1 == len(self._stages):
-                yield _Partly(passed[0], place, passed[1], part.next_boundary, rights)
-                continue
-            by_boundary: dict[Boundary, int] = {}
-            for context, with_context in self._rights_with[number].items():
-                next_boundary = stage.resolve(behind, context) if with_context & rights else None
-                if next_boundary is not None:
-                    joined = _joined(part.next_boundary, next_boundary)._replace(taker=0, in_match=False)
-                    by_boundary[joined] = by_boundary.get(joined, 0) | with_context & rights
-            for next_boundary, those in by_boundary.items():
-                yield _Partly(passed[0], place, passed[1], next_boundary, those)
+            by_edge: dict[tuple[bool, bool], int] = {}
+            if ends or number + 1 == len(self._stages):
+                by_edge[part.next_edge] = rights
+            else:
+                for context, with_context in self._rights_with[number].items():
+                    following = stage.resolve(behind, context) if with_context & rights else None
+                    if following is not None:
+                        edge = _joined(part.next_edge, following)
+                        by_edge[edge] = by_edge.get(edge, 0) | with_context & rights
+            passed, walks = (*part.before, before), (*part.walks, behind)
+            for edge, those in by_edge.items():
+                yield _Partly(passed, _joined(part.edge, boundary), walks, edge, those)
 
 
-def _joined(place: Boundary, boundary: Boundary) -> Boundary:
-    """Combine the boundaries of the earlier stages and the next stage."""
-    if place.starts:
-        return place._replace(drops=place.drops or (boundary.starts and boundary.drops))
-    return boundary
+def _joined(edge: tuple[bool, bool], boundary: Boundary) -> tuple[bool, bool]:
+    """Combine the edges of the earlier stages and the boundary of the next stage."""
+    starts, drops = edge
+    return (True, drops or (boundary.starts and boundary.drops)) if starts else boundary[:2]

@@ -20,7 +20,8 @@ from bpe.errors import UnsupportedTokenizer
 from bpe.normalizers import Normalizer
 from bpe.pretokenization.components import Behavior, ByteLevel, Component, Metaspace, UnicodeScripts
 from bpe.pretokenization.regex_matches import expression_of, parts_of
-from bpe.pretokenization.stages import Cut, phases_of
+from bpe.pretokenization.stage import Cut
+from bpe.pretokenization.stages import phases_of
 
 _MAX_CLUSTER_BYTES: Final = 5  # of a grapheme cluster that Precompiled looks up as a whole
 
