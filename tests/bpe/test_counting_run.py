@@ -69,7 +69,7 @@ class Steps:
         name, function = frame.f_code.co_filename, frame.f_code.co_name
         if event != "call" or BPE not in name or "tests" in name:
             return
-        if name.endswith("counting_run.py"):
+        if name.endswith("training_commands.py"):
             self._is_counting = function != "__exit__" and (self._is_counting or function == "gather")
         # Python only prints exceptions raised while a generator is closed.
         if self._is_counting and function != "<genexpr>":
