@@ -159,16 +159,12 @@ def initial_letters(
     the space), and for more letters than limit_alphabet, since BpeTrainer would drop arbitrary ones.
     """
     found: list[int] = []
+    needed = "strings" if of_text else 'characters of the byte alphabet, such as "a", or "Ġ" for the space'
     for text in initial_alphabet or ():
         first = text[:1] if isinstance(text, str) else None
         letter = first if of_text or first is None else to_bytes(first)
         if letter is None:
-            raise BadArgument(
-                f'initial_alphabet: must be characters of the byte alphabet, such as "a", or "Ġ" for the space (got '
-                f"{shown(text)})"
-                if not of_text
-                else f"initial_alphabet: must be strings (got {shown(text)})"
-            )
+            raise BadArgument(f"initial_alphabet: must be {needed} (got {shown(text)})")
         found += letter if isinstance(letter, bytes) else map(ord, letter)
     if limit_alphabet is not None and limit_alphabet < len(set(found)):
         raise BadArgument(

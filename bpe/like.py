@@ -7,7 +7,9 @@ rules of its entries are read too.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -69,41 +71,28 @@ def rule_like(like: Like) -> TextRule:
         return like
     from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS  # deferred: only names need it
 
-    if not isinstance(like, (str, os.PathLike)):
-        raise _unknown(like)
-    name = os.fspath(like)
+    rules: list[tuple[tuple[str, ...], Callable[[], TextRule]]] = [
+        *((preset.names, partial(_rule_of_preset, preset)) for preset in PRESETS),
+        (LIKE_LLAMA, partial(_rule_of_words, has_prefix=True)),
+        (LIKE_GEMMA, partial(_rule_of_words, has_prefix=False)),
+        (LIKE_CLIP, _rule_of_clip),
+    ]
     if isinstance(like, str):
-        for preset in PRESETS:
-            if _plain(name) in map(_plain, preset.names):
-                return _rule_of_preset(preset)
-        for names, has_prefix in ((LIKE_LLAMA, True), (LIKE_GEMMA, False)):
-            if _plain(name) in map(_plain, names):
-                return _rule_of_words(has_prefix)
-        if _plain(name) in map(_plain, LIKE_CLIP):
-            return _rule_of_clip()
-    path = Path(name)
-    if path.is_dir():
-        path = next((path / name for name in _FILES if (path / name).is_file()), path / _FILES[0])
-    if not path.exists() and hub_name(name) is not None:
-        path = locate(name).path
-    if path.is_file():
-        return _rule_of_file(path)
-    raise _unknown(name)
-
-
-def _unknown(like: object) -> BadArgument:
-    return BadArgument(
+        for names, rule in rules:
+            if _plain(like) in map(_plain, names):
+                return rule()
+    if isinstance(like, (str, os.PathLike)):
+        path = Path(like)
+        if path.is_dir():
+            path = next((path / name for name in _FILES if (path / name).is_file()), path / _FILES[0])
+        if not path.exists() and hub_name(os.fspath(like)) is not None:
+            path = locate(os.fspath(like)).path
+        if path.is_file():
+            return _rule_of_file(path)
+    raise BadArgument(
         f"like: must be a preset or the path of a tokenizer file (got {shown(like)}). The presets are "
-        f"{_names_of_presets()}."
+        f"{', '.join(names[0] for names, _ in rules)}."
     )
-
-
-def _names_of_presets() -> str:
-    """Return the first name of each preset, for a message."""
-    from bpe.presets import LIKE_CLIP, LIKE_GEMMA, LIKE_LLAMA, PRESETS
-
-    of_text = (names[0] for names in (LIKE_LLAMA, LIKE_GEMMA, LIKE_CLIP))
-    return ", ".join([*(preset.names[0] for preset in PRESETS), *of_text])
 
 
 def _plain(name: str) -> str:
@@ -116,7 +105,6 @@ def _rule_of_preset(preset: Preset) -> TextRule:
         normalizer_from_json,
         pretokenizer_from_json,
     )
-    from bpe.pretokenization.components import Split
 
     normalizer = {"type": preset.normalizer} if preset.normalizer else None
     try:

@@ -25,8 +25,7 @@ from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.gathering import gather_counts
-from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes, ways_out
-from bpe.pretoken_counts.memory import enough_limit as memory_limit_for
+from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, training_bytes, used_bytes, ways_out
 from bpe.pretoken_counts.sources import list_of
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
@@ -203,22 +202,39 @@ def learn_merges(
         raise _outgrown(counts, vocab_size, options, budget, used) from None
     notes = [initial.note] if initial.note else []
     if len(pairs) < new_entries:
-        reasons = [f"occurs at least {options.min_frequency} times"] if options.min_frequency > 1 else []
-        longest = options.longest_entry
-        if longest and 2 * _longest(initial, pairs) > longest:  # otherwise no entry can be too long
-            unit = "characters" if counts_letters and initial.rule.of_text else "bytes"
-            reasons.append(f"makes an entry of at most {longest} {unit}")
-        left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
-        why = f"{left} after {counted(len(pairs), 'merge')}" if len(pairs) else left
         notes.append(
-            f"training: stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries ({why}). Train on "
-            "more text, or choose a smaller vocabulary."
+            _stopped_early(initial, pairs, vocab_size - new_entries + len(pairs), vocab_size, options)
         )
     if progress is not None:
         progress.update(len(pairs))
         for note in notes:
             progress.note(note)
     return Training(pairs, pair_counts, counts, vocab_size, initial, tuple(notes), budget)
+
+
+def _stopped_early(
+    initial: InitialVocabulary,
+    pairs: NDArray[np.uint32],
+    made: int,
+    vocab_size: int,
+    options: TrainingOptions,
+) -> str:
+    """Return the note for a vocabulary of fewer entries than requested."""
+    reasons = [f"occurs at least {options.min_frequency} times"] if options.min_frequency > 1 else []
+    longest, rules = options.longest_entry, initial.rule.text_rules
+    prefix_bytes = 0 if rules is None else len(rules.affixes[0])
+    lengths = list(map(len, initial.entries))
+    for left, right in pairs.tolist():
+        lengths.append(lengths[left] + max(lengths[right] - prefix_bytes, 0))
+    if longest and 2 * max(lengths) > longest:  # otherwise no entry can be too long
+        in_characters = options.max_token_length is not None and initial.rule.of_text
+        reasons.append(f"makes an entry of at most {longest} {'characters' if in_characters else 'bytes'}")
+    left_over = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
+    why = f"{left_over} after {counted(len(pairs), 'merge')}" if len(pairs) else left_over
+    return (
+        f"training: stopped at {made} of {vocab_size} entries ({why}). Train on more text, or choose a smaller "
+        "vocabulary."
+    )
 
 
 def _initial_vocabulary(counts: PretokenCounts, options: TrainingOptions) -> InitialVocabulary:
@@ -237,21 +253,18 @@ def _outgrown(
     """Return the error for merging beyond the memory limit. used: memory of the process before merging."""
 
     def most(distinct: int, pretoken_bytes: int) -> int:
-        return training_bytes(distinct, pretoken_bytes, vocab_size, at_most=True)
+        return used + training_bytes(distinct, pretoken_bytes, vocab_size, at_most=True)
 
-    enough = used + most(len(counts), counts.pretoken_bytes.nbytes) - counts.memory_bytes
+    enough = most(len(counts), counts.pretoken_bytes.nbytes) - counts.memory_bytes
     often = counts.counts > 1
     kept = int(np.diff(counts.ends, prepend=np.uint64(0))[often].sum())
-    helps = 0 < kept < counts.pretoken_bytes.nbytes
-    helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
-    if enough > budget.limit_bytes and options.longest_entry:
-        fix = f"Allow {memory_limit_for(enough)} or more"
-    else:  # long entries or rare pairs; their number is unbounded
-        least = max(enough, budget.limit_bytes * 5 // 4)
-        fix = f"Allow more than {memory_limit_for(least)}"
+    helps = 0 < kept < counts.pretoken_bytes.nbytes and most(int(often.sum()), kept) <= budget.limit_bytes
+    # Long entries and rare pairs have no bound.
+    enough = max(enough, budget.limit_bytes * 5 // 4)
     entries = "" if options.longest_entry else f", pass --max-token-bytes (default: {MAX_TOKEN_BYTES})"
     return NotEnoughMemory(
-        f"merging: needs more than {budget.words}. {fix}{entries}, {ways_out(helps, len(counts))}."
+        f"merging: needs more than {budget.words}. Allow more than {enough_limit(enough)}{entries}, "
+        f"{ways_out(helps, len(counts))}."
     )
 
 
@@ -268,13 +281,3 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
             update(done)
 
     return watch
-
-
-def _longest(initial: InitialVocabulary, pairs: NDArray[np.uint32]) -> int:
-    """Return the length of the longest entry in bytes."""
-    rules = initial.rule.text_rules
-    prefix_bytes = 0 if rules is None else len(rules.affixes[0])
-    lengths = list(map(len, initial.entries))
-    for left, right in pairs.tolist():
-        lengths.append(lengths[left] + max(lengths[right] - prefix_bytes, 0))
-    return max(lengths)
