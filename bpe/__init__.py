@@ -28,9 +28,8 @@ if TYPE_CHECKING:
         UnsupportedTokenizer,
     )
     from bpe.patterns import PATTERNS
-    from bpe.pretoken_counts.count_set import CountSet
     from bpe.pretoken_counts.counting import count_pretokens
-    from bpe.pretoken_counts.counts import PretokenCounts
+    from bpe.pretoken_counts.counts import CountSet, PretokenCounts
     from bpe.pretoken_counts.on_engine import count_files
     from bpe.ragged import Ragged
     from bpe.tokenizer import Tokenizer
@@ -50,7 +49,7 @@ _MODULE_OF = {
     "Refused": "errors",
     "UncoveredText": "errors",
     "UnsupportedTokenizer": "errors",
-    "CountSet": "pretoken_counts.count_set",
+    "CountSet": "pretoken_counts.counts",
     "count_files": "pretoken_counts.on_engine",
     "count_pretokens": "pretoken_counts.counting",
     "PretokenCounts": "pretoken_counts.counts",

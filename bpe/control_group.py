@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -42,17 +43,10 @@ def control_groups(
 
 def quota_threads(membership: Path = MEMBERSHIP, mounted: Path = MOUNTED) -> int | None:
     """Return the number of threads that the CPU quota lets run at once, rounded up, or None without a quota."""
-    least: int | None = None
+    quotas = []
     for group, is_version_2 in control_groups("cpu", membership, mounted):
-        try:
-            if is_version_2:
-                quota, period = (group / "cpu.max").read_text().split()
-            else:
-                quota = (group / "cpu.cfs_quota_us").read_text()
-                period = (group / "cpu.cfs_period_us").read_text()
-            threads = math.ceil(int(quota) / int(period))
-        except (OSError, ValueError, ZeroDivisionError):
-            continue  # "max": no quota
-        if threads > 0:  # version 1 uses -1 for no quota
-            least = threads if least is None else min(least, threads)
-    return least
+        names = ["cpu.max"] if is_version_2 else ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+        with suppress(OSError, ValueError, ZeroDivisionError):  # "max": no quota
+            quota, period = (int(part) for name in names for part in (group / name).read_text().split())
+            quotas.append(math.ceil(quota / period))
+    return min((quota for quota in quotas if quota > 0), default=None)  # version 1 uses -1 for no quota

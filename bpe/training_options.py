@@ -28,7 +28,7 @@ from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.count_set import CountSet, MinCount
+    from bpe.pretoken_counts.counts import CountSet, MinCount
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")

@@ -14,28 +14,23 @@ from numpy.typing import NDArray
 from bpe.errors import BadCounts
 
 LIMIT: Final = 1 << 63
-_LOW: Final = np.uint64(0xFFFFFFFF)
-_HALF: Final = np.uint64(32)
-_AT_ONCE: Final = 1 << 20  # fewer than 2^31 halves of 32 bits have an exact sum
+_SAFE: Final = 2.0**62  # a float sum below it proves that the sum of integers does not overflow
+_AT_ONCE: Final = 1 << 20  # lengths in memory
 
 
 def exact_sum(counts: NDArray[np.uint64]) -> int:
     """Return the sum of uint64[n] without overflow: [2**63, 2**63] -> 2**64."""
-    total = 0
-    for first in range(0, len(counts), _AT_ONCE):
-        part = counts[first : first + _AT_ONCE]
-        total += (int((part >> _HALF).sum()) << 32) + int((part & _LOW).sum())
-    return total
+    return int(counts.sum()) if float(counts.sum(dtype=np.float64)) < _SAFE else sum(counts.tolist())
 
 
 def weighted_bytes(ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> int:
     """Return the sum of counts times lengths without overflow: ends [1, 3], counts [2, 5] -> 12."""
     total, start = 0, np.uint64(0)
     for first in range(0, len(ends), _AT_ONCE):
-        part_ends, part = ends[first : first + _AT_ONCE], counts[first : first + _AT_ONCE]
-        lengths = np.diff(part_ends, prepend=start)
-        start = part_ends[-1]
-        if float(lengths.astype(np.float64) @ part.astype(np.float64)) < 2.0**62:
+        part = counts[first : first + _AT_ONCE]
+        lengths = np.diff(ends[first : first + _AT_ONCE], prepend=start)
+        start = ends[first + len(part) - 1]
+        if float(lengths.astype(np.float64) @ part.astype(np.float64)) < _SAFE:
             total += int((lengths * part).sum())
         else:
             total += sum(map(int.__mul__, lengths.tolist(), part.tolist()))

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.errors import BadArgument, NotEnoughMemory, UncoveredText, with_sentence
 from bpe.normalizers import INPUT, make_normalizer
-from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
+from bpe.pretoken_counts.counts import CountSet, PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
@@ -196,9 +195,9 @@ class Counting:
         with source.opened() as stream:
             reader = Reader(source, stream, options.invalid == "replace")
             in_document = reader.starts_in_document(self.specials)
-            for block in text_blocks(reader, self.last_cut, self._block_bytes, self._held_limit):
-                self._make_room(block.text.nbytes)
-                in_document = self._add(block.text, self.specials, in_document, source.name, block.start)
+            for text, start in text_blocks(reader, self.last_cut, self._block_bytes, self._held_limit):
+                self._make_room(text.nbytes)
+                in_document = self._add(text, self.specials, in_document, source.name, start)
                 self._counted(reader)
         self._finish_source(reader)
 

@@ -7,7 +7,7 @@ training knows how the text was split.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -39,10 +39,6 @@ class CountedSource:
     size_bytes: int
     counted_bytes: int
     mtime_ns: int = 0
-
-    def to_json(self) -> list[Any]:
-        """Return the row for a counts file."""
-        return [self.name, self.size_bytes, self.counted_bytes, self.mtime_ns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class CountsFacts:
             "replaced": self.replaced,
             "sample": self.sample,
             "tool": self.tool,
-            "sources": [source.to_json() for source in self.sources],
+            "sources": list(map(list, map(astuple, self.sources))),
             **({} if self.normalizer is None else {"normalizer": normalizer_to_json(self.normalizer)}),
         }
 
@@ -144,13 +140,12 @@ def merged_facts(named: Sequence[tuple[str, CountsFacts]]) -> CountsFacts:
     for name, facts in named[1:]:
         check_same_cut(first_name, first, name, facts)
     every = [facts for _, facts in named]
-    sample = "; ".join(dict.fromkeys(facts.sample for facts in every if facts.sample))
     return replace(
         first,
         text_bytes=sum(facts.text_bytes for facts in every),
         documents=sum(facts.documents for facts in every),
         replaced=sum(facts.replaced for facts in every),
-        sample=sample,
+        sample="; ".join(dict.fromkeys(facts.sample for facts in every if facts.sample)),
         tool=", ".join(dict.fromkeys(facts.tool for facts in every)),
         sources=tuple(source for facts in every for source in facts.sources),
     )
@@ -164,16 +159,14 @@ def other_cut(where: object, what: str, found: object, wanted: object, fix: str)
 def check_same_cut(name: str, facts: CountsFacts, other_name: str, other: CountsFacts) -> None:
     """Raise BadArgument and name both if the texts were split differently."""
 
-    def wrong(what: str, found: object, wanted: object) -> BadArgument:
-        return other_cut(name, what, found, f"{wanted} as {other_name}", "Count one of them again.")
+    def tokens(facts: CountsFacts) -> str:
+        return ", ".join(map(shown, facts.special_tokens)) or "none"
 
-    if facts.pretokenizer != other.pretokenizer:
-        raise wrong("pattern", shown(facts.pattern), shown(other.pattern))
-    if facts.normalizer != other.normalizer:
-        raise wrong("normalizer", facts.normalizer or "none", other.normalizer or "none")
-    if set(facts.special_tokens) != set(other.special_tokens):
-        raise wrong("special tokens", _list(facts.special_tokens), _list(other.special_tokens))
-
-
-def _list(tokens: Iterable[str]) -> str:
-    return ", ".join(map(shown, tokens)) or "none"
+    for what, differs, describe in (
+        ("pattern", facts.pretokenizer != other.pretokenizer, lambda facts: shown(facts.pattern)),
+        ("normalizer", facts.normalizer != other.normalizer, lambda facts: facts.normalizer or "none"),
+        ("special tokens", set(facts.special_tokens) != set(other.special_tokens), tokens),
+    ):
+        if differs:
+            wanted = f"{describe(other)} as {other_name}"
+            raise other_cut(name, what, describe(facts), wanted, "Count one of them again.")

@@ -46,7 +46,8 @@ FORMAT: Final = "tokenmill counts 2"
 # Small, so that merging many files takes little memory: about 50 MB for 64 files.
 BLOCK_PRETOKENS: Final = 1 << 14
 BLOCK_BYTES: Final = 1 << 18
-_COPY_BYTES: Final = 1 << 20
+_DOWNLOAD_BYTES: Final = 8 << 20
+_COPY_BYTES: Final = 1 << 16  # small, so that malloc returns the memory
 # What zipfile and numpy raise for damaged files.
 _DAMAGE: Final = (
     zipfile.BadZipFile,
@@ -182,7 +183,7 @@ def _downloaded(url: str, options: StorageOptions) -> IO[bytes]:
     try:
         with open_file(url, options) as file:
             copy = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the CountsFile
-            shutil.copyfileobj(StreamFile(FileRange(file, url, 0, file.size)), copy, _COPY_BYTES)
+            shutil.copyfileobj(StreamFile(FileRange(file, url, 0, file.size)), copy, _DOWNLOAD_BYTES)
     except OSError as error:
         raise system_failure(shown_url(url), error) from error
     return copy

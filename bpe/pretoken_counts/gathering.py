@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, shown
 from bpe.normalizers import make_normalizer
-from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_sources
 from bpe.pretoken_counts.counting_options import CountingOptions, ReadingOptions
+from bpe.pretoken_counts.counts import CountSet
 from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut, other_cut
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sampling import sampled

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import resource
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -61,11 +62,10 @@ class MemoryBudget:
 
 def used_bytes() -> int:
     """Return the memory that the process uses now."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return pages * mmap.PAGESIZE
-    except (OSError, ValueError, IndexError):
+    pages = _memory_pages()
+    if pages is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return pages[1] * mmap.PAGESIZE
 
 
 def available_bytes() -> int:
@@ -74,12 +74,9 @@ def available_bytes() -> int:
 
 
 def _machine_bytes() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
+    with suppress(OSError, ValueError, KeyError):
+        fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        return int(fields["MemAvailable"].split()[0]) * 1024
     return os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE // 2
 
 
@@ -87,18 +84,11 @@ def _group_bytes() -> int:
     """Return the memory left in the control groups of the process. Page cache that can be dropped counts as free."""
     left = _UNKNOWN
     for group, is_version_2 in control_groups("memory"):
-        limit, usage = (
-            ("memory.max", "memory.current")
-            if is_version_2
-            else ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        )
-        try:
-            most = int((group / limit).read_text())
+        names = ("max", "current") if is_version_2 else ("limit_in_bytes", "usage_in_bytes")
+        with suppress(OSError, ValueError):  # "max": no limit
+            most, taken = (int((group / f"memory.{name}").read_text()) for name in names)
             cache = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-            taken = int((group / usage).read_text()) - int(cache.get("inactive_file", 0))
-        except (OSError, ValueError):
-            continue  # "max": no limit
-        left = min(left, most - taken)
+            left = min(left, most - taken + int(cache.get("inactive_file", 0)))
     return left
 
 
@@ -106,12 +96,17 @@ def _address_space_bytes() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return _UNKNOWN
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return limit // 2
+    pages = _memory_pages()
     # Each thread maps a stack and an arena, and hardly uses them.
-    return limit - pages * mmap.PAGESIZE - (128 << 20)
+    return limit // 2 if pages is None else limit - pages[0] * mmap.PAGESIZE - (128 << 20)
+
+
+def _memory_pages() -> tuple[int, int] | None:
+    """Return (mapped, resident) pages of the process, None if the system does not tell."""
+    with suppress(OSError, ValueError):
+        mapped, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
+        return mapped, resident
+    return None
 
 
 def trim_memory() -> None:
@@ -138,16 +133,12 @@ def enough_limit(size_bytes: int) -> str:
 
 
 def training_bytes(
-    distinct: int,
-    pretoken_bytes: int,
-    vocab_size: int,
-    at_most: bool = False,
-    most_places: int | None = None,
+    distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False, most_places: int = 1 << 62
 ) -> int:
     """Return the memory for merging, including the counts themselves.
 
     at_most: return an upper bound for any counts, instead of an estimate for ordinary text.
-    most_places: occurrences of the most frequent pair of bytes. No pair of entries has more.
+    most_places: occurrences of the most frequent pair of bytes, if known. No pair of entries has more.
 
     Each distinct pretoken takes one slot for each of its bytes and one more. A slot has an ID and the offsets of pairs:
     at most two, and half as many in ordinary text. The occurrences of one merge at a time are added; they share no
@@ -155,23 +146,20 @@ def training_bytes(
     core raises an error, because it checks the limit before each allocation.
     """
     slots = pretoken_bytes + distinct
-    entries = min(vocab_size, pretoken_bytes)
-    held = 16 * distinct + pretoken_bytes
+    held = 16 * distinct + pretoken_bytes + 350 * min(vocab_size, pretoken_bytes)
     narrow = vocab_size < (1 << 16) - 2
     if not at_most:
-        return held + (6 if narrow else 8) * slots + 350 * entries + (12 << 20)
+        return held + (6 if narrow else 8) * slots + (12 << 20)
     place = 4 if slots < 1 << 32 else 8
     id_ = 2 if narrow and place == 4 else 4
-    occurrences = slots // 2 if most_places is None else min(slots // 2, most_places)
-    pairs = min(slots, max(1 << 16, 8 * entries))
+    pairs = min(slots, max(1 << 16, 8 * min(vocab_size, pretoken_bytes)))
     return (
         held
         + (id_ + 2 * place) * slots
         + slots // 16
-        + (2 * id_ + place) * occurrences
-        + _PAIR_BYTES * pairs
+        + (2 * id_ + place) * min(slots // 2, most_places)
+        + 56 * pairs  # per pair in the table of pairs while it grows
         + min(8 * slots, 32 << 20)  # sums that exclude rare pairs from the table
-        + 350 * entries
         + (18 << 20)
     )
 
@@ -202,6 +190,3 @@ def ways_out(may_leave_out: bool, distinct: int) -> str:
     if distinct > 1:
         ways.append("use --sample-bytes to read less text")
     return ", ".join([*ways, "or use a machine with more memory"])
-
-
-_PAIR_BYTES: Final = 56  # per pair in the table of pairs while it grows

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 from bpe.errors import BadArgument, check_range
 from bpe.normalizers import make_normalizer
 from bpe.output_file import check_output
-from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_tasks import ChunkCounts, CountingJob, count_chunk, merge_runs, scratch_in
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts import CountSet, PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
@@ -66,23 +65,17 @@ class Elsewhere:
     scratch: str | None
     chunk_bytes: int | None
     memory_bytes: int | None
-    notice: Notice
+    notice: Notice = lambda text: None
 
-    @staticmethod
-    def of(
-        engine: EngineOptions,
-        scratch: str | None,
-        output: str,
-        chunk_bytes: int | None,
-        memory_bytes: int | None,
-        notice: Notice = lambda text: None,
-    ) -> Elsewhere:
-        """Check the options. The default scratch of workers that are not local is next to an output at a URL."""
-        if chunk_bytes is not None:
-            check_range("--text-chunk-bytes", chunk_bytes, 1, 1 << 40)
-        if scratch is None and is_url(output) and engine.executor != "process":
-            scratch = split_key(output)[0]
-        return Elsewhere(engine, scratch, chunk_bytes, memory_bytes, notice)
+    def __post_init__(self) -> None:
+        if self.chunk_bytes is not None:
+            check_range("--text-chunk-bytes", self.chunk_bytes, 1, 1 << 40)
+
+    def near(self, output: str) -> Elsewhere:
+        """Return a copy whose default scratch is next to an output at a URL, for workers that are not local."""
+        if self.scratch is None and is_url(output) and self.engine.executor != "process":
+            return replace(self, scratch=split_key(output)[0])
+        return self
 
 
 def count_files(
@@ -140,9 +133,8 @@ def count_files(
         retries=retries,
         executor_options=executor_options,
     )
-    elsewhere = Elsewhere.of(
-        engine, None if scratch is None else os.fspath(scratch), target, text_chunk_bytes, max_memory
-    )
+    place = None if scratch is None else os.fspath(scratch)
+    elsewhere = Elsewhere(engine, place, text_chunk_bytes, max_memory).near(target)
     folder = None if is_url(target) else os.path.dirname(target) or "."  # noqa: PTH120 - keeps the path as given
     with Workspace(folder) as workspace:
         budget = MemoryBudget.of(None)

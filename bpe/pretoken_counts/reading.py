@@ -90,17 +90,6 @@ class HeldLimit(NamedTuple):
     memory_bytes: int
 
 
-class Block(NamedTuple):
-    """Text of a source.
-
-    text: valid until the next block is read.
-    start: offset of the text in its source, after replacements.
-    """
-
-    text: memoryview
-    start: int
-
-
 class Reader:
     """Reads the bytes of an open source, and replaces invalid UTF-8 if `replaces`.
 
@@ -180,8 +169,10 @@ class Reader:
 
 def text_blocks(
     reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: HeldLimit | None = None
-) -> Generator[Block, None, None]:
-    """Yield the text of the reader in blocks of about `block_bytes`. It is not checked for invalid UTF-8.
+) -> Generator[tuple[memoryview, int], None, None]:
+    """Yield (block of about `block_bytes` of text, its offset in the source after replacements).
+
+    A block is valid until the next one is read. It is not checked for invalid UTF-8.
 
     last_cut: returns the last offset at which a text may be cut, 0 if there is none.
     held_limit: raise NotEnoughMemory before more text is held.
@@ -216,7 +207,7 @@ def text_blocks(
                 other[:held] = memoryview(buffer)[cut:stop]
                 if isinstance(reader.source, FileRange) and not at_end and held <= block_bytes:
                     ahead = pool.submit(_read, reader, other, held, block_bytes)
-                yield Block(text[:cut], start)
+                yield text[:cut], start
                 # Drop a buffer that grew large for text without a cut.
                 buffer, other = other, buffer if len(buffer) <= 4 * block_bytes else bytearray()
             start += cut

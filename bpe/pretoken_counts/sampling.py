@@ -9,7 +9,7 @@ at the end of a line, so that it does not displace many others. No text is taken
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, check_range, check_whole, system_failure
@@ -109,29 +109,15 @@ def sampled(
 def _part(file: BinaryIO, size: int, start: int, stop: int, separators: Sequence[bytes]) -> tuple[int, int]:
     """Return the span of the documents, lines or characters that the window [start, stop) of a file takes."""
     for ends in (separators, [b"\n"]):
-        longest = max(map(len, ends))
-        before = min(start, longest)  # for a separator that ends at `start`
-        file.seek(start - before)
-        text = file.read(before + stop - start)
-        first = 0 if start == 0 else _behind_separator(text, ends, before, start - before)
-        if first is not None and first < stop:
+        before = min(start, max(map(len, ends)))  # for a separator that ends at `start`
+        text = _read(file, start - before, before + stop - start)
+        after = (end for _, end in _separators(text, ends, start - before) if end >= start)
+        first = 0 if start == 0 else next(after, stop)
+        if first < stop:
             return first, _end_of_document(file, size, stop, stop - start, ends)
     text = text[before:]
     continued = len(text) - len(text.lstrip(_CONTINUATION))
     return start + continued, stop - cut_character_bytes(text[-3:])
-
-
-def _behind_separator(text: bytes, separators: Sequence[bytes], least: int, base: int) -> int | None:
-    """Return the offset of the first document in a file that starts at `least` of the text or later, or None.
-
-    base: offset of the text in the file.
-    """
-    starts, which = _core.find_special_tokens(text, separators)
-    for start, kind in zip(starts.tolist(), which.tolist(), strict=True):
-        stop: int = start + len(separators[kind])
-        if stop >= least:
-            return base + stop
-    return None
 
 
 def _end_of_document(
@@ -142,14 +128,23 @@ def _end_of_document(
         return size
     longest = max(map(len, separators))
     base = max(0, window_stop - longest)
-    file.seek(base)
-    text = file.read(longest + _LONGEST * window_bytes)
-    starts, which = _core.find_special_tokens(text, separators)
-    for start, kind in zip(starts.tolist(), which.tolist(), strict=True):
-        # A separator that ends in the window is followed by a document of the window.
-        if base + start + len(separators[kind]) >= window_stop:
-            return base + int(start)
+    text = _read(file, base, longest + _LONGEST * window_bytes)
+    for start, end in _separators(text, separators, base):
+        if end >= window_stop:  # a separator that ends in the window is followed by a document of the window
+            return start
     if base + len(text) >= size:
         return size
     line_end = text.rfind(b"\n", longest)
     return base + (line_end + 1 if line_end >= 0 else len(text) - cut_character_bytes(text[-3:]))
+
+
+def _read(file: BinaryIO, start: int, size: int) -> bytes:
+    file.seek(start)
+    return file.read(size)
+
+
+def _separators(text: bytes, separators: Sequence[bytes], base: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the separators in a file. base: offset of the text in it."""
+    starts, which = _core.find_special_tokens(text, separators)
+    for start, kind in zip(starts.tolist(), which.tolist(), strict=True):
+        yield base + start, base + start + len(separators[kind])

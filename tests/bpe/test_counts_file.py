@@ -271,7 +271,7 @@ def test_oversized_counts_are_refused_or_fitted(tmp_path: Path) -> None:
     with Workspace(tmp_path) as workspace:
         tight = MemoryBudget(used_bytes() + needed + (20 << 20))
         with pytest.raises(NotEnoughMemory, match=r"--min-pretoken-count 2 \(or fit\)"):
-            counted.load(MemoryBudget(used_bytes() + (60 << 20)), workspace)
+            counted.load(MemoryBudget(used_bytes() + (63 << 20)), workspace)
         fitted = counted.load(tight, workspace, "fit", Notes())
         lowest = int(fitted.counts.min())
         assert fitted.as_dict() == {key: count for key, count in expected.items() if count >= lowest}
