@@ -78,11 +78,12 @@ def open_output_file(
             open_store(folder, storage_options).put(key, iter(lambda: temporary.read(_PUT_BYTES), b""))
         return
     try:
-        target = Path(os.path.realpath(path))
-        if target.exists() and not target.is_file():
+        target = Path(path)
+        if target.exists() and not target.is_file():  # the real path of a pipe is "pipe:[123]"
             with target.open("wb") as file:
                 yield file
             return
+        target = Path(os.path.realpath(path))
         partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
         try:
             with partial.open("wb") as file:

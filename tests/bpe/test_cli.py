@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bpe
 from bpe.__main__ import main
 from bpe.tokenizer import Tokenizer
 
@@ -306,6 +307,14 @@ def test_streams(call: Call, listed: Any) -> None:
     Path("long.txt").write_text("the quick brown fox\n" * 200_000)
     quiet = shell("bpe encode --tokenizer tok.json long.txt | head -c 10 > /dev/null; echo ${PIPESTATUS[0]}")
     assert (quiet.stdout, quiet.stderr) == ("141\n", "")
+
+
+def test_a_pipe_as_output_was_not_found(call: Call) -> None:
+    """The file /proc/1/fd/pipe:[2] that /dev/stdout links to cannot be found by its name."""
+    for output in ("/dev/stdout | cat > piped.counts", "named.counts"):
+        assert shell(f"bpe count text.txt --quiet --output {output}").returncode == 0
+    piped, named = map(bpe.PretokenCounts.load, ("piped.counts", "named.counts"))
+    assert piped.as_dict() == named.as_dict()
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">/dev/full", ">&- 2>&-", "<&-"])
