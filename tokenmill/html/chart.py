@@ -54,7 +54,8 @@ class Point:
 
 def curve(points: Sequence[Point], x_title: str, y_title: str) -> str:
     """Return a line through points, with its last value. x is logarithmic, with ticks at powers of two."""
-    left, right = _powers(points)
+    left = min((point.x.bit_length() - 1 for point in points), default=0)  # powers of two around the points
+    right = max(left + 1, max(((point.x - 1).bit_length() for point in points), default=1))
     top, y_ticks = _y_axis(max((point.y for point in points), default=0))
     places = [(_percent(point.x, left, right), 100 * (1 - point.y / top)) for point in points]
     line = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
@@ -62,12 +63,9 @@ def curve(points: Sequence[Point], x_title: str, y_title: str) -> str:
         f'<div title="{escaped(point.tip)}" style="left:{x:.2f}%;top:{y:.2f}%"></div>'
         for (x, y), point in zip(places, points, strict=True)
     )
-    last = (
-        '<span class="value" style="top:{1:.2f}%;left:{0:.2f}%">'.format(*places[-1])
-        + f"{points[-1].y:.2f}</span>"
-        if points
-        else ""
-    )
+    last = ""
+    for x, y in places[-1:]:
+        last = f'<span class="value" style="top:{y:.2f}%;left:{x:.2f}%">{points[-1].y:.2f}</span>'
     powers = range(left, right + 1, -(-(right - left) // 12) or 1)
     axis = "".join(
         f'<span{" class=minor" if at % 2 else ""} style="left:{_percent(size, left, right):.2f}%">{size:,}</span>'
@@ -91,13 +89,6 @@ def _lines(top: float, ticks: Sequence[float], unit: str = "") -> str:
         for tick in ticks
     )
     return f'<div class="lines" aria-hidden="true">{lines}</div>'
-
-
-def _powers(points: Sequence[Point]) -> tuple[int, int]:
-    """Return the exponents of powers of two that enclose the points."""
-    left = min((point.x.bit_length() - 1 for point in points), default=0)
-    right = max(((point.x - 1).bit_length() for point in points), default=1)
-    return left, max(right, left + 1)
 
 
 def _percent(x: int, left: int, right: int) -> float:

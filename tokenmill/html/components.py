@@ -6,7 +6,6 @@ Two things that are compared, such as splits or tokenizers, are the `SERIES`. Ea
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -14,8 +13,6 @@ from tokenmill.html.numbers import many
 from tokenmill.html.token_boxes import Box, parts
 
 SERIES: Final = ("first", "second")
-REPEATED: Final = re.compile(r"((.)\2*)", re.DOTALL)
-MIN_REPEATS: Final = 13  # characters that are written as "-×13"
 FOLDED: Final = 24  # characters of an entry that are shown before it is unfolded
 MAX_PIECES: Final = 1000  # characters of an entry that are shown
 TIP_BYTES: Final = 16  # bytes in a tooltip
@@ -42,25 +39,25 @@ def _box(text: str, tip: str, is_special: bool) -> str:
 
 def box_tip(box: Box, place: int | None = None) -> str:
     """Return the tooltip of a box: (262,), b" the", 5 -> "token 5: id 262, 4 bytes, 20 74 68 65"."""
-    start = ""
-    if place is not None:
-        start = f"token {place}{f' to {place + len(box.ids) - 1}' if len(box.ids) > 1 else ''}: "
-    ids = f"id{'s' if len(box.ids) > 1 else ''} {' '.join(map(str, box.ids))}"
+    several = len(box.ids) > 1
+    last = f" to {(place or 0) + len(box.ids) - 1}" if several else ""
+    start = "" if place is None else f"token {place}{last}: "
+    ids = f"{start}id{'s' if several else ''} {' '.join(map(str, box.ids))}"
     if box.data is None:
-        return f"{start}{ids}, not in the vocabulary"
+        return f"{ids}, not in the vocabulary"
     data = box.data[:TIP_BYTES].hex(" ") + (" ..." if len(box.data) > TIP_BYTES else "")
-    return f"{start}{ids}, {many(len(box.data), 'byte')}, {data}"
+    return f"{ids}, {many(len(box.data), 'byte')}, {data}"
 
 
 def entry_html(id_: int, data: bytes | None, is_special: bool = False) -> str:
-    """Return an entry on one line, folded if it has more than FOLDED characters. Repeated characters are shortened."""
+    """Return an entry on one line, folded if it has more than FOLDED characters."""
     box = Box((id_,), data)
     pieces = ["<s>?</s>"] if data is None else list(_line_pieces(data))
     whole = _box("".join(pieces[:MAX_PIECES]), box_tip(box), is_special)
-    more = "…" if len(pieces) > MAX_PIECES else ""
     if len(pieces) <= FOLDED:
         return f'<span class="t one">{whole}</span>'
     begin = _box("".join(pieces[:FOLDED]), box_tip(box), is_special)
+    more = "…" if len(pieces) > MAX_PIECES else ""
     return (
         f'<details class="fold"><summary><span class="t one">{begin}</span></summary>'
         f'<span class="t one">{whole}{more}</span></details>'
@@ -68,17 +65,12 @@ def entry_html(id_: int, data: bytes | None, is_special: bool = False) -> str:
 
 
 def _line_pieces(data: bytes) -> Iterable[str]:
-    """Yield HTML for each character of an entry, or for many equal ones: "---…" -> "-×384"."""
+    """Yield HTML for each character of an entry, with a sign for spaces and names for line breaks and tabs."""
     for part in parts(data):
         if part.is_spelled:
             yield f"<s>{part.text}</s>"
-            continue
-        for whole, char in REPEATED.findall(part.text.strip("\n\t")):
-            sign = "<s>·</s>" if char == " " else html.escape(char)
-            if len(whole) < MIN_REPEATS:
-                yield from [sign] * len(whole)
-            else:
-                yield f"{sign}<s>×{len(whole)}</s>"
+        else:
+            yield from ("<s>·</s>" if char == " " else html.escape(char) for char in part.text.strip("\n\t"))
 
 
 def ids_html(ids: Iterable[int]) -> str:

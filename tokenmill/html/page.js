@@ -5,14 +5,11 @@
   const live = document.getElementById("live");
   let at = null;      // what the tip tells of
   let cursor = null;  // where the arrow keys are; the tip follows after the scrolling
-  function tell(element) {
-    if (element.title) { element.dataset.told = element.title; element.removeAttribute("title"); }
-    return element.dataset.told || "";
-  }
   function show(element) {
     if (at) at.classList.remove("at");
     at = element;
-    const text = element ? tell(element) : "";
+    if (element && element.title) { element.dataset.told = element.title; element.removeAttribute("title"); }
+    const text = element ? element.dataset.told || "" : "";
     tip.hidden = !text;
     if (!text) return "";
     if (element.tagName === "I") element.classList.add("at");
@@ -44,9 +41,7 @@
     if (next === undefined || !items.length) return;
     event.preventDefault();
     const item = cursor = items[Math.min(Math.max(next, 0), items.length - 1)];
-    const frame = list.getBoundingClientRect(), box = item.getBoundingClientRect();
-    if (box.top < frame.top) list.scrollTop -= frame.top - box.top + 8;
-    if (box.bottom > frame.bottom) list.scrollTop += box.bottom - frame.bottom + 8;
+    item.scrollIntoView({ block: "nearest" });
     requestAnimationFrame(() => requestAnimationFrame(() => { if (item === cursor) live.textContent = show(item); }));
   });
 }

@@ -33,34 +33,18 @@ def boxes(ids: list[int], entries: dict[int, bytes]) -> Iterator[Box]:
     """[226, 130, 172, 5] -> one box of three IDs with the bytes of "€", and one of the ID 5."""
     held: list[int] = []
     for id_ in ids:
-        if id_ not in entries:
-            yield from _single(held, entries)
-            yield Box((id_,), None)
-            held = []
-            continue
         held.append(id_)
-        data = b"".join(entries[one] for one in held)
-        fault = _fault(data)
-        if fault == "":
+        data = b"".join(entries.get(one, b"\xff") for one in held)  # no character has this byte
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data" and len(held) < MAX_BOX_TOKENS:
+                continue
+            yield from (Box((one,), entries.get(one)) for one in held)
+        else:
             yield Box(tuple(held), data)
-            held = []
-        elif fault != "unexpected end of data" or len(held) == MAX_BOX_TOKENS:
-            yield from _single(held, entries)
-            held = []
-    yield from _single(held, entries)
-
-
-def _single(ids: list[int], entries: dict[int, bytes]) -> Iterator[Box]:
-    return (Box((id_,), entries[id_]) for id_ in ids)
-
-
-def _fault(data: bytes) -> str:
-    """Return why the bytes are not UTF-8, or ""."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.reason
-    return ""
+        held = []
+    yield from (Box((one,), entries.get(one)) for one in held)
 
 
 def parts(data: bytes) -> Iterator[Part]:
