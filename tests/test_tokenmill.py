@@ -58,23 +58,13 @@ def test_the_help_of_a_command(command: str, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_every_command_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
-    own = {"compare", "convert", "retokenize", "completion"}
+    own = {"compare", "convert", "retokenize"}
     assert set(COMMANDS) == own | set(bpe_parser().commands()) | set(dataset_parser().commands())
     assert main(["--help"]) == 0
     out = capfd.readouterr().out
     assert [command for command in COMMANDS if f"\n  {command} " not in out] == []
     assert main(["--version"]) == 0
     assert capfd.readouterr().out == f"{version('tokenmill')}\n"
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_commands_and_options(shell: str, capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("shtab")
-    assert main(["completion", shell]) == 0
-    out = capfd.readouterr().out
-    assert "retokenize" in out
-    assert "vocab-size" in out
-    assert "stall-timeout" not in out
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if sys.version_info < (3, 11):  # noqa: UP036 - pip checks this too, but a checkout may be on sys.path
-    found = f"{sys.version.split()[0]} at {sys.executable}"
-    raise ImportError(f"tokenmill requires Python 3.11 or later (got {found})", name=__name__)
-
 if TYPE_CHECKING:
     from bpe import *  # noqa: F403
     from convert import *  # noqa: F403

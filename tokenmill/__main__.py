@@ -45,7 +45,6 @@ _GROUPS: Final[dict[str, dict[str, tuple[tuple[str, ...], str]]]] = {
     "Other": {
         "info": (_BOTH, "Describe a tokenizer, a counts file, or a dataset"),
         "report": (_BOTH, "Write a report on a tokenizer or a dataset"),
-        "completion": (("tokenmill.completion",), "Print a completion script for your shell"),
     },
 }
 COMMANDS: Final = {name: command for group in _GROUPS.values() for name, command in group.items()}
@@ -58,7 +57,7 @@ Examples:
 
 Run 'tokenmill COMMAND --help' for the options of a command,
 'tokenmill --version' for the version."""
-_WHOLE: Final = ("convert", "retokenize", "compare", "completion")  # modules with a single command
+_WHOLE: Final = ("convert", "retokenize", "compare")  # modules with a single command
 _OF_DATASETS: Final = (".zgroup", "zarr.json", "manifest.json")
 _OF_TOKENIZERS: Final = (".json", ".tiktoken", ".model", ".counts")
 _FLAGS: Final = ("--json", "--overwrite", "--debug")  # options of `info` and `report` without a value

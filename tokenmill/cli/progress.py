@@ -16,6 +16,7 @@ from typing import IO, Any
 from tokenmill.errors import BadArgument, printable
 from tokenmill.inputs.sizes import bytes_text, counted
 
+_Watch = Callable[["Stage"], Any]
 SECONDS = {"lines": 30.0, "json": 0.5}  # between two reports of a running stage
 
 
@@ -40,7 +41,7 @@ class Stage:
         total_bytes: int,
         mode: str = "none",
         stream: IO[str] | None = None,
-        watch: Callable[[Stage], None] = lambda stage: None,
+        watch: _Watch = bool,
     ) -> None:
         self.name, self.total_bytes = name, total_bytes
         self.done_bytes = self.shown_bytes = self.tokens = 0
@@ -114,9 +115,7 @@ class Progress:
     def __init__(self, mode: str = "none", stream: IO[str] | None = None) -> None:
         self.mode, self._stream = mode, stream
 
-    def stage(
-        self, name: str, total_bytes: int, watch: Callable[[Stage], None] = lambda stage: None
-    ) -> Stage:
+    def stage(self, name: str, total_bytes: int, watch: _Watch = bool) -> Stage:
         """Begin a stage."""
         return Stage(name, total_bytes, self.mode, self._stream, watch)
 
