@@ -38,8 +38,8 @@ from tokenmill.stores import (
 )
 from tokenmill.stores.lease import NAME as LEASE_NAME
 from tokenmill.stores.lease import Lease
+from tokenmill.stores.store import WrappedStore
 from tokenmill.stores.url import parse
-from tokenmill.stores.wrapped import WrappedStore
 
 _TASK_LEASE = re.compile(r"tasks/(\d+)/lease")
 

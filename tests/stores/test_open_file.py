@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tokenmill.stores import Entry, StoreChanged, open_file, open_store, read_at
-from tokenmill.stores.arrow_file import ArrowFile
+from tokenmill.stores.files import ArrowFile
 from tokenmill.stores.remote_file import RemoteFile
 from tokenmill.stores.requests import REQUEST_BYTES
 

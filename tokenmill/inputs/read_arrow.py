@@ -19,8 +19,7 @@ from tokenmill.inputs.arrow_texts import BATCH_BYTES, BatchReader, arrow_errors
 from tokenmill.inputs.documents import Event, Reading
 from tokenmill.inputs.errors import BadInput
 from tokenmill.inputs.kinds import FORMATS
-from tokenmill.stores.arrow_file import ArrowFile
-from tokenmill.stores.files import read_at
+from tokenmill.stores.files import ArrowFile, read_at
 
 _FILE_MAGIC = b"ARROW1"
 _PADDING_BYTES = 64

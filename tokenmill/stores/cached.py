@@ -17,8 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tokenmill.stores.names import write_whole
-from tokenmill.stores.store import Blocks, Bytes, Entry, Store
-from tokenmill.stores.wrapped import WrappedStore
+from tokenmill.stores.store import Blocks, Bytes, Entry, Store, WrappedStore
 
 BLOCK_BYTES = 256 << 10  # about one request of a loader
 DIGEST_BYTES = 16

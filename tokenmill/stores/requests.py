@@ -1,7 +1,7 @@
 """Requests in threads: several run at once, and Ctrl-C does not wait for an answer.
 
-A request runs in an idle thread or a new one. It never waits for a thread, so requests may start other requests. The
-threads are daemons, so an interrupted process does not wait for a server that is gone.
+Each request has a thread of its own, so requests may start other requests. The threads are daemons, so an interrupted
+process does not wait for a server that is gone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from tokenmill.errors import without_panic
@@ -26,13 +25,11 @@ REQUEST_BYTES = 12 << 20  # large enough that the latency of a request hardly co
 PASSED_BYTES = 1 << 20  # a gap of this size is cheaper to read than to skip by another request
 _ATTEMPTS = 6
 _MAX_PARALLEL = 8
-_MAX_IDLE = 64  # a window of a loader takes that many requests
 _END_SECONDS = 3.0
 
 _Result = TypeVar("_Result")
 
 _running: set[Future[Any]] = set()
-_idle: deque[SimpleQueue[Callable[[], None]]] = deque()  # one queue per idle thread
 
 
 def start(request: Callable[[], _Result]) -> Future[_Result]:
@@ -49,23 +46,11 @@ def start(request: Callable[[], _Result]) -> Future[_Result]:
 
     _running.add(future)
     try:
-        _idle.pop().put(run)
-    except IndexError:
-        try:
-            start_thread(threading.Thread(target=_serve, args=([run],), daemon=True, name="store requests"))
-        except BaseException:
-            _running.discard(future)
-            raise
+        start_thread(threading.Thread(target=run, daemon=True, name="store request"))
+    except BaseException:
+        _running.discard(future)
+        raise
     return future
-
-
-def _serve(first: list[Callable[[], None]]) -> None:
-    """Run requests in this thread. An idle thread holds no reference to its last request."""
-    queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
-    first.pop()()
-    while len(_idle) < _MAX_IDLE:
-        _idle.append(queue)
-        queue.get()()
 
 
 def call(request: Callable[[], _Result]) -> _Result:
@@ -99,13 +84,7 @@ def _finish_running() -> None:
     wait(tuple(_running), _END_SECONDS)
 
 
-def _forget_threads() -> None:
-    """A forked child has none of its parent's threads."""
-    _running.clear()
-    _idle.clear()
-
-
-os.register_at_fork(after_in_child=_forget_threads)
+os.register_at_fork(after_in_child=_running.clear)  # a forked child has none of its parent's threads
 
 
 def read_joined(read: Callable[[int, int], Bytes], ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
