@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.sources import Input, Source
-    from tokenmill.inputs.pieced_text import PiecedText
+    from tokenmill.inputs.text_documents import PiecedText
 
 # A block takes a few milliseconds, which bounds the delay of Ctrl-C. It stays in the cache until it is counted.
 THREAD_BLOCK_BYTES: Final = 2 << 20

@@ -22,12 +22,11 @@ from tokenmill.errors import printable
 from tokenmill.inputs import utf8
 from tokenmill.inputs.documents import Buffers, Documents, LongText, Reading
 from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
-from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.sizes import bytes_text, counted
 from tokenmill.inputs.source_list import Piece
 from tokenmill.inputs.source_list import Source as File
-from tokenmill.inputs.text_documents import checked_text, valid_documents
+from tokenmill.inputs.text_documents import PiecedText, checked_text, valid_documents
 from tokenmill.stores import read_at
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from convert.shards.shard_writer import ShardWriter
 from tokenmill.inputs._core import hash_documents, hash_ragged, xxh64
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.buffers import thread_buffer
-from tokenmill.inputs.pieced_text import cut_between_characters
 from tokenmill.inputs.source_list import Source
+from tokenmill.inputs.text_documents import cut_between_characters
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

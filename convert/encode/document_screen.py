@@ -21,8 +21,7 @@ from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.blocks import KEPT_BYTES
 from tokenmill.inputs.documents import DAMAGE, Documents, Event, LongText, Reading, Text
 from tokenmill.inputs.intake import BadRecord
-from tokenmill.inputs.pieced_text import PiecedText, SpecialSearch
-from tokenmill.inputs.text_documents import checked_text, valid_documents
+from tokenmill.inputs.text_documents import PiecedText, SpecialSearch, checked_text, valid_documents
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -12,11 +12,10 @@ from typing import Any
 from tokenmill.inputs.documents import Buffers, Documents, Event, LongText, Reading, Text
 from tokenmill.inputs.intake import BadRecord, Intake
 from tokenmill.inputs.kinds import kind_of
-from tokenmill.inputs.pieced_text import PiecedText
 from tokenmill.inputs.rules import IntakeRules
 from tokenmill.inputs.source_list import Piece, Source, SourceList
 from tokenmill.inputs.sources import refuse, search_sources
-from tokenmill.inputs.text_documents import checked_text, valid_documents
+from tokenmill.inputs.text_documents import PiecedText, checked_text, valid_documents
 
 SEPARATOR = b"|"
 

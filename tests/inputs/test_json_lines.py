@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import random
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from readings import json_text, read
+
+from tokenmill.inputs.errors import FatalInput
 
 DEEP = b'{"n":' + b"[" * 100_000 + b"]" * 100_000 + b',"text":"a"}'
 GOOD = {
@@ -151,3 +154,12 @@ def test_the_same_lines_as_python_takes(tmp_path_factory: pytest.TempPathFactory
     records = [(number, json_text(line)) for number, line in enumerate(lines) if line.strip(" \t\r")]
     assert documents == [text for _, text in records if text is not None]
     assert [line for *_, line in kept] == [number for number, text in records if text is None]
+
+
+def test_the_error_of_a_second_byte_order_mark_named_its_place_twice(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(codecs.BOM_UTF8 * 2 + b'{"text": "a"}\n')
+    with pytest.raises(
+        FatalInput, match=r"line 1 \(byte 3\): begins with a second byte order mark"
+    ) as raised:
+        read(tmp_path / "a.jsonl")
+    assert str(raised.value).count("byte 3") == 1

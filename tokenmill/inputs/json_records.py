@@ -29,6 +29,8 @@ def json_of(text: str, place: int = 0, allows_repeats: bool = False) -> Any:
     except RecursionError:
         raise RecordFault(MALFORMED, "nested too deeply") from None
     except json.JSONDecodeError as error:
+        if text.startswith("\ufeff"):  # json would advise its callers in Python
+            raise RecordFault(MALFORMED, "begins with a second byte order mark") from None
         offset = place + len(text[: error.pos].encode("utf-8", "surrogatepass"))
         raise RecordFault(
             MALFORMED, f"invalid JSON: {error.msg.removesuffix(' at')} at byte {offset}"

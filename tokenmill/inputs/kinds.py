@@ -202,11 +202,6 @@ def markup_note(names: Sequence[str]) -> str:
     )
 
 
-def empty_table(path: str, kind: Kind) -> str:
-    """Return the error for an empty file in a format that does not allow one."""
-    return printable(f"{path}: not a {FORMATS[kind.format].name} file (got 0 bytes)")
-
-
 def check_libraries(kinds: set[Kind]) -> None:
     """Raise BadArgument if a package that one of the kinds needs is not installed. Nothing is imported."""
     needed = {FORMATS[kind.format].library: FORMATS[kind.format].name for kind in kinds}

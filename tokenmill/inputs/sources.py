@@ -28,7 +28,6 @@ from tokenmill.inputs.kinds import (
     STANDARD_INPUT,
     Rank,
     check_libraries,
-    empty_table,
     is_marked_up,
     kind_of,
     rank_in_folder,
@@ -149,7 +148,7 @@ def require_unchanged(source: Source, status: os.stat_result | None) -> None:
 def empty_tables(sources: Sequence[Source]) -> dict[int, str]:
     """The error of each empty source in a format that does not allow empty files, by index."""
     return {
-        index: empty_table(source.shown, source.kind)
+        index: printable(f"{source.shown}: not a {FORMATS[source.kind.format].name} file (got 0 bytes)")
         for index, source in enumerate(sources)
         if not source.size_bytes and FORMATS[source.kind.format].is_encoded
     }

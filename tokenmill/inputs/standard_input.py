@@ -30,10 +30,11 @@ def spool(place: str, input_format: str = "auto", options: StorageOptions = NO_O
     digest, head = Xxh64(), bytearray()
 
     def blocks() -> Iterator[bytes]:
-        while data := _read(descriptor):
-            head.extend(data[: _HEAD_BYTES - len(head)])
-            digest.update(data)
-            yield data
+        with naming("standard input"):
+            while data := os.read(descriptor, READ_BYTES):
+                head.extend(data[: _HEAD_BYTES - len(head)])
+                digest.update(data)
+                yield data
 
     entry = open_store(folder or ".", options).put(name, blocks())
     kind = Kind("text" if input_format == "auto" else input_format, compression_of(bytes(head)))
@@ -54,8 +55,3 @@ def _descriptor() -> int:
     if os.isatty(descriptor):
         raise BadArgument("-: standard input is a terminal. Pipe the text in, or pass a file.")
     return descriptor
-
-
-def _read(descriptor: int) -> bytes:
-    with naming("standard input"):
-        return os.read(descriptor, READ_BYTES)
