@@ -1,4 +1,4 @@
-"""A report as sentences and tables: as plain text for a terminal, and as an HTML page with key figures and a curve."""
+"""A report as sentences and tables: as plain text for a terminal, and as an HTML page with key figures and bars."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tokenmill.html.chart import Point, curve
-from tokenmill.html.components import bar, entry_html, escaped, folded, section, table
+from tokenmill.html.components import bar, entry_html, escaped, section, table
 from tokenmill.html.numbers import percent
 from tokenmill.html.page import page
 from tokenmill.inputs.sizes import bytes_text, counted
@@ -68,7 +67,7 @@ def tables(report: dict[str, Any]) -> list[Table]:
             for point in report["curve"]
         ]
         columns: tuple[str, ...] = ("entries", "bytes per token", "tokens")
-        made.append(Table("Bytes per token by vocabulary size", columns, points))
+        made.append(Table("Bytes per token by vocabulary size", columns, points, (1,)))
         rows: list[tuple[Any, ...]] = [
             (
                 row["script"],
@@ -131,7 +130,7 @@ def report_page(report: dict[str, Any], entries: Mapping[int, bytes], name: str)
         _cards(report),
         [
             section("Summary", f"<ul>{items}</ul>"),
-            *(_section(each, report, entries) for each in tables(report)),
+            *(_section(each, entries) for each in tables(report)),
         ],
         kind="tokenizer report",
         made_by="tokenmill report",
@@ -155,7 +154,7 @@ def _cards(report: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _section(made: Table, report: dict[str, Any], entries: Mapping[int, bytes]) -> str:
+def _section(made: Table, entries: Mapping[int, bytes]) -> str:
     most = {column: max(_number(row[column]) for row in made.rows) or 1 for column in made.bars}
 
     def cell(column: int, value: Any) -> str:
@@ -165,19 +164,7 @@ def _section(made: Table, report: dict[str, Any], entries: Mapping[int, bytes]) 
 
     rows = [[cell(column, value) for column, value in enumerate(row)] for row in made.rows]
     kind = "bars" if made.bars else "entries left why" if "reason" in made.columns else "entries left"
-    if "entry" in made.columns or made.bars:
-        return section(made.heading, table(made.columns, rows, kind))
-    points = [
-        Point(
-            point["vocab_size"],
-            point["bytes_per_token"],
-            f"{entries_} entries: {rate} bytes per token, {tokens} tokens",
-        )
-        for point, (entries_, rate, tokens) in zip(report["curve"], made.rows, strict=True)
-    ]
-    drawn = curve(points, "vocabulary size, including special tokens", "bytes per token")
-    note = "Each point encodes the text with the first merges only, as a smaller vocabulary would."
-    return section(made.heading, drawn + folded("The numbers", table(made.columns, rows)), note)
+    return section(made.heading, table(made.columns, rows, kind))
 
 
 def _number(cell: str) -> float:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from flat_tokens.format import SPLITS
 from flat_tokens.report.figures import Figures, Shown, SplitFigures
 from tokenmill.html import numbers
-from tokenmill.html.chart import histogram
 from tokenmill.html.components import (
     SERIES,
     bar,
@@ -22,6 +21,7 @@ from tokenmill.html.components import (
     escaped,
     folded,
     heads,
+    histogram,
     ids_html,
     legend,
     pair,

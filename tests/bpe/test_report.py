@@ -243,11 +243,6 @@ def test_page(report: dict[str, Any], tokenizer: Tokenizer) -> None:
     entries_alone = report_page(make_report(tokenizer, None, ""), tokenizer.ordinary_entries, "t.json")
     assert "bytes per token" not in entries_alone
     assert "Longest entries" in entries_alone
-    # The curve, from the left edge of the plot to the right, bottom up, in hundredths.
-    point = report["curve"][0]
-    report["curve"] = [point | {"vocab_size": 1 << n, "bytes_per_token": n - 7.0} for n in (8, 9, 10)]
-    (line,) = re.findall(r'<polyline points="([^"]*)"', report_page(report, tokenizer.ordinary_entries, "t"))
-    assert line == "0.00,66.67 50.00,33.33 100.00,0.00"
 
 
 def test_characters_that_become_nothing() -> None:

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from tokenmill.html.chart import Point, curve, histogram
-from tokenmill.html.components import entry_html, escaped, heads, table
+from tokenmill.html.components import entry_html, escaped, heads, histogram, table
 from tokenmill.html.page import page
 from tokenmill.html.token_boxes import boxes, parts
 
@@ -31,19 +30,6 @@ def test_the_axis_of_a_histogram_contains_its_bars(highest: float) -> None:
     assert 2 <= len(lines) <= 5
     if highest:
         assert heights[0] == pytest.approx(100 * 100 * highest / labels[-1], abs=0.01)
-
-
-@pytest.mark.parametrize("sizes", [[], [300], [512, 1024, 16_000, 50_257]])
-def test_the_axes_of_a_curve(sizes: list[int]) -> None:
-    made = curve([Point(size, size**0.1, "tip") for size in sizes], "entries", "bytes per token")
-    (line,) = re.findall(r'points="([^"]*)"', made)
-    places = [tuple(map(float, place.split(","))) for place in line.split()]
-    assert len(places) == len(sizes)
-    assert all(0 <= x <= 100 and 0 <= y <= 100 for x, y in places)
-    ticks = re.findall(r'style="left:([\d.]+)%">([^<]*)</span>', made)
-    if len(sizes) > 1:
-        assert [text for _, text in ticks] == "512 1,024 2,048 4,096 8,192 16,384 32,768 65,536".split()
-        assert places[1][0] == pytest.approx(float(ticks[1][0]), abs=0.01)
 
 
 def test_a_page_runs_its_own_scripts_only() -> None:

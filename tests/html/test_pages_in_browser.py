@@ -134,13 +134,13 @@ def test_a_page_is_readable(name: str, width: int, opened: Any) -> None:
     assert page.evaluate(FAULTS_OF_A_PAGE, width) == []
 
 
-TIPS = {"tokenizer": "bytes per token", "dataset": "sequences", "compare": "token "}
+TIPS = {"dataset": "sequences", "compare": "token "}
 
 
 @pytest.mark.parametrize("name", TIPS)
-def test_arrow_keys_show_tips_of_bars_points_and_tokens(name: str, opened: Any) -> None:
+def test_arrow_keys_show_tips_of_bars_and_tokens(name: str, opened: Any) -> None:
     page = opened(name, 390)
-    page.locator(".plot, .dots, .t[role]").first.focus()
+    page.locator(".plot, .t[role]").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("End")
     page.wait_for_selector("#tip:not([hidden])")

@@ -16,6 +16,8 @@ SERIES: Final = ("first", "second")
 FOLDED: Final = 24  # characters of an entry that are shown before it is unfolded
 MAX_PIECES: Final = 1000  # characters of an entry that are shown
 TIP_BYTES: Final = 16  # bytes in a tooltip
+MAX_TICKS: Final = 5
+Y_STEPS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def escaped(text: str) -> str:
@@ -125,3 +127,45 @@ def folded(summary: str, body: str) -> str:
 def pair(parts: Iterable[str]) -> str:
     """Return parts next to each other, or in one column on narrow screens."""
     return f'<div class="pair">{"".join(parts)}</div>'
+
+
+def histogram(
+    series: str,
+    title: str,
+    note: str,
+    shares: Sequence[float],
+    highest: float,
+    labels: Sequence[str],
+    tips: Sequence[str],
+    step: int,
+) -> str:
+    """Return bars of shares in [0, 1], on an axis from 0 that includes `highest`.
+
+    step: every step-th bar has a label, half of them only on wide screens. The arrow keys move between bars.
+    """
+    top, ticks = _y_axis(100 * highest)
+    bars = "".join(
+        f'<div title="{escaped(tip)}"><b style="height:{100 * 100 * share / top:.2f}%"></b></div>'
+        for share, tip in zip(shares, tips, strict=True)
+    )
+    lines = "".join(
+        f'<span class="grid" style="bottom:{100 * tick / top:.2f}%"><span>{tick:g} %</span></span>'
+        for tick in ticks
+    )
+    axis = ""
+    for place, label in enumerate(labels):
+        minor = ' class="minor"' if place // step % 2 else ""
+        axis += "<span></span>" if place % step else f"<span{minor}>{escaped(label)}</span>"
+    return (
+        f'<figure class="{series}"><figcaption><span class="key"></span>{escaped(title)} <small>{escaped(note)}</small>'
+        f'</figcaption><div class="frame"><div aria-hidden="true">{lines}</div><div class="plot" tabindex="0" '
+        f'role="group" aria-label="{escaped(title)}: {len(shares)} bars; use the arrow keys">{bars}</div></div>'
+        f'<div class="axis" aria-hidden="true">{axis}</div></figure>'
+    )
+
+
+def _y_axis(highest: float) -> tuple[float, list[float]]:
+    """Return the end of an axis that includes the value, and its ticks: 3.2 -> 4, [0, 1, 2, 3, 4]."""
+    step = next((step for step in Y_STEPS if highest <= step * (MAX_TICKS - 1)), highest)
+    count = max(1, -int(-highest // step))
+    return count * step or 1, [at * step for at in range(count + 1)]

@@ -1,4 +1,4 @@
-// What a token is, on hover, tap or, in a focused sequence, by the arrow keys; also for the bars and points of charts.
+// What a token is, on hover, tap or, in a focused sequence, by the arrow keys; also for the bars of charts.
 "use strict";
 { // its names are its own: a page may have other scripts
   const tip = document.getElementById("tip");
@@ -21,7 +21,7 @@
     tip.style.top = (above > 4 ? above : box.bottom + 8) + "px";
     return text;
   }
-  function target(event) { return event.target.closest ? event.target.closest(".t i, .plot div, .dots div") : null; }
+  function target(event) { return event.target.closest ? event.target.closest(".t i, .plot div") : null; }
   document.addEventListener("pointerover", (event) => show(target(event)));
   document.addEventListener("pointerdown", (event) => show(cursor = target(event)));
   document.addEventListener("scroll", () => show(null), true);
@@ -34,7 +34,7 @@
   document.addEventListener("keydown", (event) => {
     const list = document.activeElement;
     if (event.key === "Escape") { show(null); return; }
-    if (!list || !list.matches(".t[tabindex], .plot, .dots")) return;
+    if (!list || !list.matches(".t[tabindex], .plot")) return;
     const items = list.querySelectorAll(":scope > i, :scope > div");
     const here = cursor && list.contains(cursor) ? Array.prototype.indexOf.call(items, cursor) : -1;
     const next = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: items.length - 1 }[event.key];
