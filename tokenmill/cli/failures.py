@@ -97,17 +97,15 @@ def reader_gone() -> int:
 
 def exit_code_of(error: BaseException) -> int | None:
     """Return the exit code of an error, or None for a bug, which is shown with its traceback."""
-    code = getattr(error, "exit_code", None)
-    if isinstance(code, int):
-        return code
-    return next((exit_code for kind, exit_code, _ in _FOREIGN if isinstance(error, kind)), None)
+    found = (exit_code for kind, exit_code, _ in _FOREIGN if isinstance(error, kind))
+    code: int | None = getattr(error, "exit_code", next(found, None))
+    return code
 
 
 def code_of(error: BaseException) -> str:
     """Return the stable code of an error: E-BUG-001 for a bug."""
-    if isinstance(error, TokenmillError):
-        return error.code
-    return next((code for kind, _, code in _FOREIGN if isinstance(error, kind)), "E-BUG-001")
+    found = next((code for kind, _, code in _FOREIGN if isinstance(error, kind)), "E-BUG-001")
+    return error.code if isinstance(error, TokenmillError) else found
 
 
 def one_line(error: BaseException) -> str:
