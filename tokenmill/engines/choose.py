@@ -47,8 +47,6 @@ def check_engine(executor: Any, workers: Any, scheduler: Any, address: Any) -> N
     if executor not in EXECUTORS:
         raise BadArgument(f"--executor: must be one of {', '.join(EXECUTORS)} (got {executor!r})")
     for flag, value, needed_by in (("--scheduler", scheduler, "dask"), ("--address", address, "ray")):
-        if not isinstance(value, str):
-            raise BadArgument(f"{flag}: must be an address (got {value!r})")
         if value and executor != needed_by:
             raise BadArgument(f"{flag}: requires --executor {needed_by}")
         if not value and executor == needed_by:

@@ -69,7 +69,7 @@ class DaskEngine(ClusterEngine):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Cancel the tasks that are not done, and disconnect unless the client is the caller's."""
-        if self._closed.is_set():
+        if not wait or self._closed.is_set():
             return
         self._closed.set()
         with suppress(Exception):  # the scheduler may be gone

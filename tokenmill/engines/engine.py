@@ -70,7 +70,8 @@ class Engine(Executor):
         """Raise an error if nobody can run tasks any more. Called about twice per second."""
 
     def stop(self, running: Sequence[Future[Any]], seconds: float) -> None:
-        """End after an error: give the running tasks so many seconds."""
+        """End after an error: start no other task, and give the running ones so many seconds."""
+        self.shutdown(wait=False, cancel_futures=True)
         wait(running, seconds)
         self.kill()
 
@@ -79,7 +80,7 @@ class Engine(Executor):
         self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End when all tasks are done. May be called again."""
+        """End when all tasks are done; without `wait`, only start no others. May be called again."""
 
 
 class BorrowedEngine(Engine):

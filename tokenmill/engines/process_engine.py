@@ -21,8 +21,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -41,6 +40,7 @@ _END_SECONDS = 5.0  # for a process to end; one that the kernel holds ends later
 _BUG = " (a bug in tokenmill: please report it)"
 _CAUSES = {signal.SIGKILL: " (probably out of memory)", signal.SIGSEGV: _BUG, signal.SIGABRT: _BUG}
 _CAUSES |= {signal.SIGBUS: _BUG, signal.SIGILL: _BUG, signal.SIGFPE: _BUG}
+_OPEN, _CLOSED, _CANCELLED, _KILLED = range(4)  # states of an engine, in this order
 _starting = threading.Lock()  # held while the main module is hidden
 
 
@@ -130,7 +130,7 @@ class ProcessEngine(Engine):
         self._workers: list[_Worker | None] = []  # None: lost, and not yet replaced
         self._threads: list[threading.Thread] = []
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None ends a thread
-        self._is_closed = self._is_cancelled = self._is_killed = False
+        self._state = _OPEN
         self._turns = threading.Condition()
         self._running = self._retries = 0  # tasks that run; tasks that run alone, or wait to
 
@@ -159,34 +159,28 @@ class ProcessEngine(Engine):
                 gc.unfreeze()
 
     def _send(self, task: Task) -> None:
-        if self._is_closed:
+        if self._state:
             raise RuntimeError("cannot schedule new futures after shutdown")
         self._tasks.put(task)
 
     def check(self) -> None:
         """Raise MemoryError if a thread ended for lack of memory."""
-        if not self._is_closed and not all(thread.is_alive() for thread in self._threads):
+        if not self._state and not all(thread.is_alive() for thread in self._threads):
             raise MemoryError
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self._is_cancelled |= cancel_futures
-        if not self._is_closed:
-            self._is_closed = True
-            for _ in self._threads:
-                self._tasks.put(None)
-        if wait and not self._is_killed:
+        was_open = self._state == _OPEN
+        self._state = max(self._state, _CANCELLED if cancel_futures else _CLOSED)
+        for _ in self._threads if was_open else ():
+            self._tasks.put(None)
+        if wait and self._state != _KILLED:
             for thread in self._threads:
                 thread.join()
 
-    def stop(self, running: Sequence[Future[Any]], seconds: float) -> None:
-        """See Engine. Lost workers are not replaced: a signal may have ended all processes."""
-        self.shutdown(wait=False, cancel_futures=True)
-        super().stop(running, seconds)
-
     def kill(self) -> None:
         """See Engine. Only the results of tasks count, not the files that killed tasks have written."""
-        self._is_killed = True
         self.shutdown(wait=False, cancel_futures=True)
+        self._state = _KILLED
         for worker in list(self._workers):
             if worker is not None:
                 worker.kill()
@@ -199,7 +193,7 @@ class ProcessEngine(Engine):
     def _work(self, index: int) -> None:
         """Answer tasks with a worker until the end."""
         while (task := self._tasks.get()) is not None:
-            if self._is_cancelled:
+            if self._state >= _CANCELLED:
                 task.cancel()
             if task.set_running_or_notify_cancel():
                 try:
@@ -220,7 +214,7 @@ class ProcessEngine(Engine):
                 except (EOFError, OSError):
                     end, self._workers[index] = worker.end(), None
                     lost = WorkerLost(f"worker {index} {worker.hang or end}")
-            if self._is_closed:
+            if self._state:  # a signal may have ended all processes
                 break
             if not is_retry:
                 self._notice(f"warning: {lost}. A new worker retries its task.")
@@ -230,7 +224,7 @@ class ProcessEngine(Engine):
         """Start another worker. It is not forked, because this process has several threads by now."""
         with held_back():
             self._workers[index] = worker = _Worker(f"worker {index}", "spawn", [], self._prepare)
-        if self._is_killed:
+        if self._state == _KILLED:
             worker.kill()
         return worker
 

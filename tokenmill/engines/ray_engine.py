@@ -38,6 +38,8 @@ class RayEngine(ClusterEngine):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Cancel the tasks that are not done, and disconnect unless this process was connected before."""
+        if not wait:
+            return
         self._closed.set()
         self._thread.join(LOOK_SECONDS)
         if self._thread.is_alive():  # the cluster is gone, and Ray would wait for it too
