@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flat_tokens.loading.mixture import Mixture as Mixture
     from flat_tokens.opening import Dataset as Dataset
     from flat_tokens.opening import open as open
-    from flat_tokens.packs.pack import Pack as Pack
+    from flat_tokens.packs.packed_sequences import Pack as Pack
     from flat_tokens.packs.packed_sequences import PackedSequences as PackedSequences
     from flat_tokens.packs.plan import PackingReport as PackingReport
     from flat_tokens.reader import FlatTokensArray as FlatTokensArray
@@ -47,7 +47,7 @@ _MODULE_OF = {
     "FlatTokensError": "errors",
     "Loader": "loading.loader",
     "Mixture": "loading.mixture",
-    "Pack": "packs.pack",
+    "Pack": "packs.packed_sequences",
     "PackedSequences": "packs.packed_sequences",
     "PackingReport": "packs.plan",
     "RangeError": "errors",

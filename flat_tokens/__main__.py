@@ -90,32 +90,25 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
         epilog="Run '%(prog)s COMMAND --help' for the options of a command.",
     )
     subparsers = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    info, verify = _add_info(subparsers), _add_verify(subparsers)
-    head, report = _add_head(subparsers), _add_report(subparsers)
-    export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
-    for command in (info, head, export):
-        command.add_argument(
-            "--source",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="only sequences of this source, or of all that match a glob such as 'en/*'; repeatable",
-        )
-    for command in (info, verify, head, report, export):
-        command.add_argument(
-            "dataset",
-            type=lambda text: text if is_url(text) else path_word(text),
-            metavar="DATASET",
-            help="dataset folder or URL, such as s3://bucket/owt.zarr",
-        )
+    for add_options in (_add_info, _add_verify, _add_head, _add_report, exchange.add_export):
+        command = add_options(subparsers)
+        if add_options not in (_add_verify, _add_report):
+            about = "only sequences of this source, or of all that match a glob such as 'en/*'; repeatable"
+            command.add_argument("--source", action="append", default=[], metavar="NAME", help=about)
+        about = "dataset folder or URL, such as s3://bucket/owt.zarr"
+        command.add_argument("dataset", type=_dataset, metavar="DATASET", help=about)
         add_storage_option(command.add_argument)
-    for command in (info, verify, head, report, export, import_):
         add_debug(command.add_argument)
+    add_debug(exchange.add_import(subparsers).add_argument)
     return parser
 
 
-def _add_info(subparsers: Any) -> argparse.ArgumentParser:
-    info: argparse.ArgumentParser = subparsers.add_parser(
+def _dataset(text: str) -> str | Path:
+    return text if is_url(text) else path_word(text)
+
+
+def _add_info(subparsers: Any) -> Parser:
+    info: Parser = subparsers.add_parser(
         "info",
         help="describe a dataset",
         usage="%(prog)s DATASET [options]",
@@ -127,8 +120,8 @@ def _add_info(subparsers: Any) -> argparse.ArgumentParser:
     return info
 
 
-def _add_verify(subparsers: Any) -> argparse.ArgumentParser:
-    verify: argparse.ArgumentParser = subparsers.add_parser(
+def _add_verify(subparsers: Any) -> Parser:
+    verify: Parser = subparsers.add_parser(
         "verify",
         help="check every file and token of a dataset",
         usage="%(prog)s DATASET [options]",
@@ -136,37 +129,31 @@ def _add_verify(subparsers: Any) -> argparse.ArgumentParser:
         examples=("owt.zarr && echo sound", "s3://bucket/owt.zarr --storage-option region=eu-west-1"),
     )
     verify.add_argument("--json", action="store_true", help="print JSON")
-    verify.add_argument(
-        "--workers",
-        type=whole(MAX_WORKERS),
-        default=DEFAULT_WORKERS,
-        metavar="N",
-        help="number of worker processes (default: number of CPUs, at most 16)",
-    )
+    workers = "number of worker processes (default: number of CPUs, at most 16)"
+    _add_count(verify, "--workers", default=DEFAULT_WORKERS, most=MAX_WORKERS, help=workers)
     verify.set_defaults(run=commands.verify)
     return verify
 
 
-def _add_head(subparsers: Any) -> argparse.ArgumentParser:
-    head: argparse.ArgumentParser = subparsers.add_parser(
+def _add_head(subparsers: Any) -> Parser:
+    head: Parser = subparsers.add_parser(
         "head",
         help="print the first sequences of a dataset",
         usage="%(prog)s DATASET [options]",
         description="Print the first sequences of a dataset as token IDs and text.",
         examples=("owt.zarr", "owt.zarr -n 5 --split validation", "owt.zarr --source 'en/*' --json"),
     )
-    add = head.add_argument
-    add("--json", action="store_true", help="print one JSON object per sequence")
+    head.add_argument("--json", action="store_true", help="print one JSON object per sequence")
     _add_count(head, "-n", "--sequences", default=3, help="number of sequences (default: %(default)s)")
     _add_count(head, "--tokens", default=64, help="number of IDs per sequence (default: %(default)s)")
-    add("--split", choices=SPLITS, default="train", help="split to read (default: train)")
+    head.add_argument("--split", choices=SPLITS, default="train", help="split to read (default: train)")
     exchange.add_tokenizer(head, "tokenizer.json to decode with (default: the dataset's own)")
     head.set_defaults(run=commands.head)
     return head
 
 
-def _add_report(subparsers: Any) -> argparse.ArgumentParser:
-    report: argparse.ArgumentParser = subparsers.add_parser(
+def _add_report(subparsers: Any) -> Parser:
+    report: Parser = subparsers.add_parser(
         "report",
         help="write an HTML report on a dataset",
         usage="%(prog)s DATASET [options]",
@@ -174,15 +161,10 @@ def _add_report(subparsers: Any) -> argparse.ArgumentParser:
         "colored tokens. Large datasets are sampled.",
         examples=("owt.zarr", "owt.zarr --output owt.html -n 20"),
     )
-    add = report.add_argument
-    add(
-        "-o",
-        "--output",
-        type=path_word,
-        metavar="FILE",
-        help="page to write, or - for stdout (default: NAME.report.html in the current folder)",
-    )
-    add("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
+    page = "page to write, or - for stdout (default: NAME.report.html in the current folder)"
+    report.add_argument("-o", "--output", type=path_word, metavar="FILE", help=page)
+    replace = "replace FILE even if it is not an earlier report"
+    report.add_argument("--overwrite", action="store_true", help=replace)
     shown = "sequences to show per split (default: %(default)s)"
     _add_count(report, "-n", "--sequences", default=6, help=shown)
     _add_count(report, "--tokens", default=400, help="tokens to show per sequence (default: %(default)s)")
@@ -193,8 +175,8 @@ def _add_report(subparsers: Any) -> argparse.ArgumentParser:
     return report
 
 
-def _add_count(command: argparse.ArgumentParser, *names: str, **options: Any) -> None:
-    command.add_argument(*names, type=whole(MAX_COUNT), metavar="N", **options)
+def _add_count(command: Parser, *names: str, most: int = MAX_COUNT, **options: Any) -> None:
+    command.add_argument(*names, type=whole(most), metavar="N", **options)
 
 
 if __name__ == "__main__":

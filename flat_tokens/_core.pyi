@@ -49,7 +49,7 @@ def find_matches(
     """
 
 def next_fit(starts: Array, begin: int, max_tokens: int, bounds: Array) -> tuple[int, int]:
-    """Plan packs of whole sequences in order (flat_tokens/native/next_fit.hpp). The GIL is released.
+    """Plan packs of whole sequences in order (flat_tokens/native/loops.hpp). The GIL is released.
 
     Return the number of new packs, and how many sequences fit. [0, 3, 5, 9], 0, 6 fills bounds with [5], and returns
     (1, 3).

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
-import signal
 import sys
-import threading
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from itertools import groupby
-from multiprocessing import get_context
 from operator import itemgetter
 from typing import Any
 
@@ -22,9 +18,11 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import decode_ids
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.sources import SourcePlace
+from flat_tokens.statistics import fact
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 from tokenmill.cli.standard_streams import complain
+from tokenmill.engines.process_engine import ProcessEngine
 
 LINE_COLUMNS = 100
 SHOWN_SOURCES = 20
@@ -66,9 +64,9 @@ def _described(facts: dict[str, Any]) -> list[str]:
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     lines.append(f"tokenizer: {printable(shown)}")
     if facts["options"]:
-        lines += _wrapped("options: ", [_fact(name, value) for name, value in facts["options"].items()])
+        lines += _wrapped("options: ", [fact(name, value) for name, value in facts["options"].items()])
     if facts["versions"]:
-        lines.append(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
+        lines.append(f"made by: {', '.join(fact(name, value) for name, value in facts['versions'].items())}")
     none = "none" if facts["has_manifest"] else "not recorded"
     lines += [f"sources: {f'{count:,}' if count else none}", *(f"  {_source(source)}" for source in sources)]
     if count > SHOWN_SOURCES:
@@ -94,47 +92,33 @@ def _of_split(name: str, split: dict[str, Any], more: str = "") -> list[str]:
 
 def _wrapped(title: str, facts: list[str]) -> list[str]:
     """Return the facts after a title, in lines of at most 100 columns unless one fact is longer."""
-    lines = [title]
-    for fact in facts:
-        is_first = lines[-1] in (title, "  ")
-        if not is_first and len(lines[-1]) + len(fact) + 3 > LINE_COLUMNS:
+    lines = [title + facts[0]]
+    for text in facts[1:]:
+        if len(lines[-1]) + len(text) + 3 > LINE_COLUMNS:
             lines[-1] += ","
-            lines.append("  ")
-            is_first = True
-        lines[-1] += fact if is_first else f", {fact}"
+            lines.append(f"  {text}")
+        else:
+            lines[-1] += f", {text}"
     return lines
-
-
-def _fact(name: str, value: object) -> str:
-    """("seed", 0) -> "seed 0"; ("documents", {"train": 17}) -> "documents (train 17)"."""
-    name = printable(name.replace("_", " "))
-    if value == {} or (value is None and name.endswith(" token")):
-        return f"{name} none"
-    if isinstance(value, dict):
-        return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{name} {value}" if name in ("seed", "id") else f"{name} {value:,}"
-    if value is None:
-        return f"{name} default"
-    return f"{name} {printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
 
 
 def _source(source: dict[str, Any]) -> str:
     """{"path": "en.txt", "bytes": 9323, "split": "by hash", "digest": ...} -> "en.txt: 9,323 bytes, split by hash"."""
     facts = [f"{source['bytes']:,} bytes"] if isinstance(source.get("bytes"), int) else []
     left_out = ("path", "bytes", "digest", "digest_of")
-    facts += [_fact(name, value) for name, value in source.items() if name not in left_out]
+    facts += [fact(name, value) for name, value in source.items() if name not in left_out]
     return f"{printable(str(source.get('path', 'without a name')))}: {', '.join(facts) or 'nothing recorded'}"
 
 
 def verify(arguments: argparse.Namespace) -> int:
     """Verify a dataset and return 3 if it is damaged."""
-    with _Bar() as bar:
-        if arguments.workers == 1:
-            report = verify_dataset(arguments.dataset, progress=bar.show)
-        else:
-            with worker_pool(arguments.workers) as executor:
-                report = verify_dataset(arguments.dataset, executor, bar.show)
+    with ExitStack() as opened:
+        progress = opened.enter_context(_bar()) if sys.stderr.isatty() else None
+        executor = None
+        if arguments.workers > 1:
+            executor = opened.enter_context(ProcessEngine(arguments.workers))
+            executor.start(arguments.workers, bool)
+        report = verify_dataset(arguments.dataset, executor, progress)
     for problem in report.problems:
         complain(problem)
     if arguments.json:
@@ -144,48 +128,19 @@ def verify(arguments: argparse.Namespace) -> int:
     return 0 if report.ok else 3
 
 
-def worker_pool(workers: int) -> ProcessPoolExecutor:
-    """Return a pool of workers that end with this process. By default they would wait forever for a killed parent."""
-    return ProcessPoolExecutor(workers, get_context("forkserver"), _begin_worker)
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows the bytes done and in all in a bar on stderr."""
+    from tokenmill.cli.progress import new_bar
 
+    with new_bar("verify", 0, sys.stderr) as bar:
 
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent of a worker, and end with the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
+        def show(done_bytes: int, total_bytes: int) -> None:
+            bar.total = total_bytes
+            bar.update(done_bytes - bar.n)
 
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-class _Bar:
-    """A bar in bytes on stderr if that is a terminal. The context ends its line."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-
-    def show(self, done_bytes: int, total_bytes: int) -> None:
-        """Show the progress."""
-        if self._bar is None and sys.stderr.isatty():
-            from tokenmill.cli.progress import new_bar
-
-            self._bar = new_bar("verify", total_bytes, sys.stderr)
-        if self._bar is not None:
-            self._bar.total = total_bytes
-            self._bar.update(done_bytes - self._bar.n)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self._bar is not None:
-            if kind is None:  # the total includes the manifest, which was read before
-                self._bar.total = self._bar.n
-            self._bar.close()
+        yield show
+        bar.total = bar.n  # it includes the manifest, which was read before
 
 
 def _verdict(report: VerifyReport) -> str:

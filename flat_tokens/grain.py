@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.adapters import RowItems, check_loader
 from flat_tokens.arguments import integer
 from flat_tokens.errors import ArgumentError, RangeError
 from flat_tokens.fields import DEFAULT, Fields
 from flat_tokens.loading.loader import Loader
-from flat_tokens.loading.steps import StepBatches, check_loader
+from flat_tokens.loading.steps import StepBatches
 from flat_tokens.packs.packed_sequences import PackedSequences
-from flat_tokens.row_items import RowItems
 
 
 class RowSource(RowItems):

@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.adapters import ResumableSteps
 from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import DEFAULT, Fields
-from flat_tokens.loading.steps import StepBatches, check_loader, steps_range
+from flat_tokens.loading.steps import StepBatches
 from flat_tokens.rows.batch import Batch
 
 try:
@@ -34,37 +35,27 @@ except ImportError as error:
     raise ImportError("flat_tokens.jax: JAX is not installed. Run pip install jax.", name="jax") from error
 
 
-class GlobalBatches(Iterator[dict[str, Any]]):
+class GlobalBatches(ResumableSteps, Iterator[dict[str, Any]]):
     """Iterator of global batches, made by `global_batches`.
 
     state_dict() is the same on every process, for any number of processes. load_state_dict(state) resumes there, and
     raises ArgumentError for a state of other batches.
     """
 
-    def __init__(
-        self,
-        loader: StepBatches,
-        sharding: jax.sharding.Sharding,
-        step: int,
-        stop: int | None,
-        fields: Fields,
-    ) -> None:
-        self._loader = loader
-        self._cut = loader.cut_as(np.int32, fields.is_cut_with_labels)
-        self._sharding = sharding
-        self._fields = fields
-        self._next_step, self._stop = steps_range(step, stop)
-        self._default_stop = loader.default_stop(self._next_step)
-        self._batches: Iterator[Batch] | None = None
+    _sharding: jax.sharding.Sharding
+    _batches: Iterator[Batch] | None = None
 
     def __next__(self) -> dict[str, Any]:
         if self._batches is None:
-            stop = self._default_stop if self._stop is None else self._stop
-            stop = None if stop is None else max(self._next_step, stop)
-            self._batches = self._cut.from_step(self._next_step, stop)
+            self._batches = self._cut.from_step(self._next_step, self._end())
         batch = next(self._batches)
         self._next_step += 1
         return self._assembled(batch)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resume where the state was taken. Raise ArgumentError with the first difference."""
+        super().load_state_dict(state)
+        self._batches = None
 
     def _assembled(self, batch: Batch) -> dict[str, Any]:
         """The global arrays of the fields. Every process calls it with its own rows of the step."""
@@ -74,7 +65,7 @@ class GlobalBatches(Iterator[dict[str, Any]]):
             if name in ("cu_seqlens", "max_seqlen"):
                 arrays[name] = local if isinstance(local, int) else jax.numpy.asarray(local)
                 continue
-            shape = (len(batch) * self._loader.world_size, *local.shape[1:])
+            shape = (len(batch) * self.loader.world_size, *local.shape[1:])
             try:
                 arrays[name] = assemble(self._sharding, local, shape)
             except ValueError as error:
@@ -82,15 +73,6 @@ class GlobalBatches(Iterator[dict[str, Any]]):
                 got = f"{self._sharding}: {str(error).splitlines()[0]}"
                 raise ArgumentError(f"sharding: {rows} (got {got})") from error
         return arrays
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state to resume at the next step: small, picklable and made of plain values."""
-        return self._loader.state_at(self._next_step) | {"stop": self._default_stop}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume where the state was taken. Raise ArgumentError with the first difference."""
-        self._next_step, self._batches = self._loader.step_of(state), None
-        self._default_stop = state["stop"] if "stop" in state else self._loader.default_stop(self._next_step)
 
 
 def global_batches(
@@ -110,7 +92,8 @@ def global_batches(
     fields: names of the arrays in a batch (default: input_ids and labels); integers are int32.
     ignore_first_labels: True (default) sets the labels of the first tokens of sequences to -100; False keeps them.
     """
-    check_loader(loader)
     if not isinstance(sharding, jax.sharding.Sharding):
         raise invalid("sharding", "must be a jax.sharding.Sharding", sharding)
-    return GlobalBatches(loader, sharding, step, stop, Fields(fields, ignore_first_labels))
+    batches = GlobalBatches(loader, step, stop, Fields(fields, ignore_first_labels), np.int32)
+    batches._sharding = sharding
+    return batches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.errors import DatasetError
+from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.plan import read_starts
@@ -60,6 +61,23 @@ def describe_sources(dataset: Dataset, patterns: Sequence[str]) -> dict[str, Any
         "source_count": _source_count(dataset),
         "splits": {name: _counts(dataset, chosen[name], with_lengths=True) for name in SPLITS},
     }
+
+
+def fact(name: str, value: object) -> str:
+    """Return a recorded value with its name: ("documents", {"train": 1700}) -> "documents (train 1,700)"."""
+    text = value_text(name, value)
+    return f"{printable(name.replace('_', ' '))} {f'({text})' if isinstance(value, dict) and value else text}"
+
+
+def value_text(name: str, value: object) -> str:
+    """Return a recorded value for people: ("seed", 1700) -> "1700", ("documents", 1700) -> "1,700"."""
+    if isinstance(value, dict) and value:
+        return ", ".join(fact(str(key), inner) for key, inner in value.items())
+    if value is None or value == {}:
+        return "none" if value == {} or name.endswith("token") else "default"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value}" if name in ("seed", "id") else f"{value:,}"
+    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _source_count(dataset: Dataset) -> int:

@@ -23,18 +23,16 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.adapters import ResumableSteps, RowItems
 from flat_tokens.errors import ArgumentError
 from flat_tokens.fields import DEFAULT, NAMES, Fields
-from flat_tokens.loading.steps import StepBatches, check_loader, steps_range
-from flat_tokens.row_items import RowItems
+from flat_tokens.loading.steps import StepBatches
 from flat_tokens.rows.batch import Batch
 
 try:
     import torch
     import torch.distributed as dist
     from torch.utils.data import Dataset, IterableDataset, get_worker_info
-
-    from flat_tokens.flex_attention import block_mask
 except ImportError as error:
     text = "flat_tokens.torch: PyTorch is not installed. Run pip install 'tokenmill[torch]'."
     raise ImportError(text, name="torch") from error
@@ -59,6 +57,50 @@ def _tensors(batch: Batch, fields: Fields) -> Tensors:
     return made
 
 
+def block_mask(segment_ids: torch.Tensor, block_size: int = 128) -> Any:
+    """The BlockMask for torch.nn.attention.flex_attention of segment IDs [rows, n], on their device.
+
+    A query attends to the keys of its segment up to itself. At padding, ID 0, it attends to itself alone. Cost: a table
+    of blocks.
+    """
+    from torch.nn.attention.flex_attention import BlockMask
+
+    rows, count = segment_ids.shape
+    blocks = -(-count // block_size)
+    positions = torch.arange(count, device=segment_ids.device)
+    begins = torch.ones_like(segment_ids, dtype=torch.bool)
+    begins[:, 1:] = (segment_ids[:, 1:] != segment_ids[:, :-1]) | (segment_ids[:, 1:] == 0)
+    starts = torch.where(begins, positions, 0).cummax(dim=1).values  # of the segment of each token
+    own = torch.arange(blocks, device=segment_ids.device)
+    first = starts[:, ::block_size] // block_size  # the first block that a query of a block attends to
+    last_start = starts[:, (own * block_size + block_size - 1).clamp(max=count - 1)]
+    # A block before the diagonal is full if it begins within the segment of all queries.
+    first_full = torch.minimum(torch.maximum(-(-last_start // block_size), first), own)
+    is_short = (own + 1) * block_size > count
+    first_full = torch.where(is_short, own, first_full)
+    part_counts, full_counts = first_full - first + 1, own - first_full
+    order = own.expand(rows, blocks, blocks)
+    part = torch.where(order < (part_counts - 1)[..., None], first[..., None] + order, own[:, None])
+    part = torch.where(order < part_counts[..., None], part, 0)
+    full = torch.where(order < full_counts[..., None], first_full[..., None] + order, 0)
+
+    def attends(
+        row: torch.Tensor, head: torch.Tensor, query: torch.Tensor, key: torch.Tensor
+    ) -> torch.Tensor:
+        same = (segment_ids[row, query] == segment_ids[row, key]) & (segment_ids[row, key] != 0)
+        return (same & (query >= key)) | (query == key)
+
+    return BlockMask.from_kv_blocks(
+        part_counts[:, None].int(),
+        part[:, None].int(),
+        full_counts[:, None].int(),
+        full[:, None].int(),
+        BLOCK_SIZE=block_size,
+        mask_mod=attends,
+        seq_lengths=(count, count),
+    )
+
+
 def collate(items: Sequence[Tensors]) -> Tensors:
     """The batch of some items of a RowDataset, for DataLoader's collate_fn."""
     return {name: torch.stack([item[name] for item in items]) for name in items[0]}
@@ -79,7 +121,7 @@ class RowDataset(RowItems, Dataset[Tensors]):
         return [{name: torch.as_tensor(value) for name, value in item.items()} for item in items]
 
 
-class BatchDataset(IterableDataset[Tensors]):
+class BatchDataset(ResumableSteps, IterableDataset[Tensors]):
     """Batches of a Loader or Mixture as dictionaries of tensors, for DataLoader(dataset, batch_size=None).
 
     loader: a Loader or Mixture. Give it rank and world_size; its batch_size counts the rows of all ranks.
@@ -110,16 +152,8 @@ class BatchDataset(IterableDataset[Tensors]):
         fields: Sequence[str] = DEFAULT,
         ignore_first_labels: bool = True,
     ) -> None:
-        check_loader(loader)
-        self.loader = loader
-        self.step, self.stop = steps_range(step, stop)
-        self._resumed: tuple[int, int | None] | None = (
-            None  # step and default stop of the next pass, from a state
-        )
-        self._default_stop = loader.default_stop(self.step)  # of the current pass
-        self._fields = Fields(fields, ignore_first_labels, FIELDS)
-        self._cut = loader.cut_as(np.int64, self._fields.is_cut_with_labels)
-        self._next_step = self.step  # of the current pass in this process
+        super().__init__(loader, step, stop, Fields(fields, ignore_first_labels, FIELDS), np.int64)
+        self._resumed: tuple[int, int | None] | None = None  # step and default stop of the next pass
         # Shared with workers: whether they read, so that this process does not know their steps, and how many states
         # were loaded, so that workers that keep running notice a state that they did not get.
         shared: Any = torch.zeros(2, dtype=torch.int64)
@@ -162,9 +196,9 @@ class BatchDataset(IterableDataset[Tensors]):
                 "DataLoader: batch_size must be None for a BatchDataset, which yields whole batches. Pass "
                 "batch_size=None, or use RowDataset with transformers' Trainer or accelerate."
             )
-        stop = self._default_stop if self.stop is None else self.stop
+        stop = self._end()
         if stride == 1:
-            for batch in self._cut.from_step(step, None if stop is None else max(step, stop)):
+            for batch in self._cut.from_step(step, stop):
                 step += 1
                 self._next_step = step
                 tensors = _tensors(batch, self._fields)
@@ -196,15 +230,13 @@ class BatchDataset(IterableDataset[Tensors]):
                 "BatchDataset.state_dict: the workers of the DataLoader have the state, not this process. Use "
                 "torchdata's StatefulDataLoader, or count the steps and call loader.state_at(step)."
             )
-        return self.loader.state_at(self._next_step) | {"stop": self._default_stop}
+        return super().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume where the state was taken. Raise ArgumentError with the first difference."""
-        step = self.loader.step_of(state)
-        self._default_stop = state["stop"] if "stop" in state else self.loader.default_stop(step)
+        super().load_state_dict(state)
         worker = get_worker_info()
-        self._resumed = step - (0 if worker is None else worker.id), self._default_stop
-        self._next_step = step
+        self._resumed = self._next_step - (0 if worker is None else worker.id), self._default_stop
         self._shared[0] = worker is not None
         if worker is None:
             self._shared[1] += 1

@@ -10,9 +10,10 @@ from flat_tokens.arguments import tokenizer_file
 from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange.formats import FORMATS, NO_TOKEN
 from flat_tokens.format import SPLITS
+from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_layout
 from tokenmill.cli.standard_streams import complain
-from tokenmill.cli.words import path_word
+from tokenmill.cli.words import path_word, whole
 from tokenmill.stores import is_url
 
 SEPARATOR_PLACES = {"last": "ends", "first": "begins", "dropped": "was dropped between"}
@@ -20,9 +21,9 @@ READ = [name for name, described in FORMATS.items() if described.read_dtypes is 
 WRITTEN = [name for name, described in FORMATS.items() if described.write_dtypes is not None]
 
 
-def add_export(subparsers: Any) -> argparse.ArgumentParser:
+def add_export(subparsers: Any) -> Parser:
     """Add the parser of export, without DATASET."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: Parser = subparsers.add_parser(
         "export",
         help="export a dataset to the format of another tool",
         usage="%(prog)s DATASET --to FORMAT --output FOLDER [options]",
@@ -38,19 +39,12 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--to", required=True, choices=WRITTEN, metavar="FORMAT", help="output format; see the list below")
-    _add_output(parser, "folder to write", "FOLDER")
+    add("-o", "--output", required=True, type=path_word, metavar="FOLDER", help="folder to write")
     add("--split", choices=(*SPLITS, "both"), default="both", help="splits to export (default: both)")
-    add(
-        "--append-token",
-        type=_token,
-        metavar="ID",
-        help="token to add after each document, or none; nanogpt needs it if documents have no end token",
-    )
-    add(
-        "--dtype",
-        metavar="TYPE",
-        help="type of the IDs: uint16, uint32, or int32 (default: uint16 in nanogpt, else the narrowest)",
-    )
+    about = "token to add after each document, or none; nanogpt needs it if documents have no end token"
+    add("--append-token", type=_token, metavar="ID", help=about)
+    about = "type of the IDs: uint16, uint32, or int32 (default: uint16 in nanogpt, else the narrowest)"
+    add("--dtype", metavar="TYPE", help=about)
     add("--text", action="store_true", help="also write the text of each document (jsonl)")
     add_tokenizer(parser, "tokenizer.json to decode with (default: the dataset's own)")
     add("--overwrite", action="store_true", help="replace an earlier export")
@@ -58,9 +52,9 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
     return parser
 
 
-def add_import(subparsers: Any) -> argparse.ArgumentParser:
+def add_import(subparsers: Any) -> Parser:
     """Add the parser of import."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: Parser = subparsers.add_parser(
         "import",
         help="import the token files of another tool",
         usage="%(prog)s INPUT... --from FORMAT --output DATASET [options]",
@@ -75,36 +69,19 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("inputs", nargs="+", metavar="INPUT", help="files, file prefixes, or folders of the train split")
-    add(
-        "--from",
-        required=True,
-        choices=READ,
-        metavar="FORMAT",
-        dest="source",
-        help="input format; see the list below",
-    )
-    _add_output(parser, "dataset to write", "DATASET")
+    about = "input format; see the list below"
+    add("--from", required=True, choices=READ, metavar="FORMAT", dest="source", help=about)
+    add("-o", "--output", required=True, type=path_word, metavar="DATASET", help="dataset to write")
     add("--validation", nargs="+", default=[], metavar="INPUT", help="inputs of the validation split")
-    add(
-        "--separator-token",
-        type=_token,
-        metavar="ID",
-        help="token that separates documents, or none for one document per input (default: as the files say)",
-    )
-    add(
-        "--separator-place",
-        choices=list(SEPARATOR_PLACES),
-        default="last",
-        help="position of that token in its document; dropped leaves it out (default: last)",
-    )
-    add(
-        "--dtype",
-        metavar="TYPE",
-        help="type of the IDs in files that do not record it (default: uint16 in nanogpt)",
-    )
+    about = "token that separates documents, or none for one document per input (default: as the files say)"
+    add("--separator-token", type=_token, metavar="ID", help=about)
+    about = "position of that token in its document; dropped leaves it out (default: last)"
+    add("--separator-place", choices=list(SEPARATOR_PLACES), default="last", help=about)
+    about = "type of the IDs in files that do not record it (default: uint16 in nanogpt)"
+    add("--dtype", metavar="TYPE", help=about)
     add("--column", metavar="NAME", help="column of the IDs in mds, if there are several")
     add_tokenizer(parser, "tokenizer.json that made the IDs; checks them and is stored with the dataset")
-    add("--vocabulary", type=_count, metavar="N", help="reject IDs of N and above")
+    add("--vocabulary", type=whole(10**10 - 1), metavar="N", help="reject IDs of N and above")
     add_layout(add)
     add("--overwrite", action="store_true", help="replace an existing dataset")
     parser.set_defaults(run=import_)
@@ -114,10 +91,6 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
 def add_tokenizer(parser: argparse.ArgumentParser, about: str) -> None:
     """Add --tokenizer, a file."""
     parser.add_argument("--tokenizer", type=path_word, metavar="PATH", help=about)
-
-
-def _add_output(parser: argparse.ArgumentParser, about: str, metavar: str) -> None:
-    parser.add_argument("-o", "--output", required=True, type=path_word, metavar=metavar, help=about)
 
 
 def _table(names: list[str]) -> str:
@@ -132,16 +105,9 @@ def _token(text: str) -> int:
     return int(text)
 
 
-def _count(text: str) -> int:
-    value = _token(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer of at least 1 (got {printable(text, 40)!r})")
-    return value
-
-
 def export(arguments: argparse.Namespace) -> int:
     """Write the files and print a line per split."""
-    from flat_tokens.exchange.export_dataset import export_dataset
+    from flat_tokens.exchange.transfer import export_dataset
     from tokenmill.stores.apart import check_apart
 
     check_apart(arguments.output, [arguments.dataset, arguments.tokenizer])
@@ -160,7 +126,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 def import_(arguments: argparse.Namespace) -> int:
     """Write the dataset and print a line per split."""
-    from flat_tokens.exchange.import_dataset import import_dataset
+    from flat_tokens.exchange.transfer import import_dataset
     from tokenmill.stores.apart import check_apart
 
     inputs = [*arguments.inputs, *arguments.validation]

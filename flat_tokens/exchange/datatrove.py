@@ -18,10 +18,7 @@ END_BYTES = 8
 
 def read(path: Path, options: ReadOptions) -> Iterator[Block]:
     """path: a file, or a folder of files, which are read in the order of their names."""
-    if not path.is_dir():
-        yield from _file(path, options)
-        return
-    found = sorted(path.rglob("*.ds"), key=str)
+    found = sorted(path.rglob("*.ds"), key=str) if path.is_dir() else [path]
     if not found:
         raise ArgumentError(f"{printable(str(path))}: no file NAME.ds in this folder")
     for file in found:
@@ -31,20 +28,20 @@ def read(path: Path, options: ReadOptions) -> Iterator[Block]:
 def _file(path: Path, options: ReadOptions) -> Iterator[Block]:
     if Path(f"{path}.loss").exists():
         options.notes.append(f"{path}.loss: loss masks are not imported")
-    with InputFile(path) as data:
-        if not Path(f"{path}.index").is_file():
-            if options.dtype is None:
-                raise ArgumentError(
-                    f"{data.name}.index: missing, so the type of IDs is unknown. Pass --dtype {' or '.join(SHORT)}."
-                )
-            yield from without_ends(data.column(0, options.dtype))
-            return
-        with InputFile(Path(f"{path}.index")) as index:
-            if index.size % END_BYTES:
-                what = f"truncated: its size must be a multiple of {END_BYTES} bytes (got {index.size})"
-                raise damaged(index.name, what, COPY_AGAIN)
-            ends = index.column(0, "u8")
-            yield from with_ends(data.column(0, options.dtype or _dtype(data, ends)), ends, index.name)
+    data = InputFile(path)
+    if not Path(f"{path}.index").is_file():
+        if options.dtype is None:
+            raise ArgumentError(
+                f"{data.name}.index: missing, so the type of IDs is unknown. Pass --dtype {' or '.join(SHORT)}."
+            )
+        yield from without_ends(data.column(0, options.dtype))
+        return
+    index = InputFile(Path(f"{path}.index"))
+    if index.size % END_BYTES:
+        what = f"truncated: its size must be a multiple of {END_BYTES} bytes (got {index.size})"
+        raise damaged(index.name, what, COPY_AGAIN)
+    ends = index.column(0, "u8")
+    yield from with_ends(data.column(0, options.dtype or _dtype(data, ends)), ends, index.name)
 
 
 def _dtype(data: InputFile, ends: Column) -> str:

@@ -2,69 +2,49 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import LONGEST_NAME
 from flat_tokens.errors import ArgumentError, cause, damaged, printable
-from flat_tokens.exchange.blocks import BLOCK_TOKENS
+from flat_tokens.exchange.formats import BLOCK_TOKENS
 from flat_tokens.split_writer import Block, Ends
+from flat_tokens.storage.file_digest import file_digest
 from tokenmill.errors import not_installed
 
 PIECE = 2**16  # ends per read
 _DECOMPRESSORS = {"zstd": "zstandard", "gz": "gzip", "bz2": "bz2"}  # modules with open()
 MAX_INDEX_BYTES = 2**28  # of a JSON index, which is parsed as a whole
 MAX_CHUNK_BYTES = 2**31  # of a chunk that is held in memory
+_NO_HASHES: Mapping[str, Any] = MappingProxyType({})
 COPY_AGAIN = "Copy or create the file again."
 COPY_BOTH = "Copy or create both files again."
 
 
-class Numbers(Protocol):
-    """A numpy array, or anything that is sliced like one."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, key: slice, /) -> npt.NDArray[Any]: ...
-
-
 class InputFile:
-    """An open regular file. Raise ArgumentError if there is none."""
+    """A regular file. Raise ArgumentError if there is none."""
 
     def __init__(self, path: Path) -> None:
-        self.name = printable(str(path))
+        self.path, self.name = path, printable(str(path))
         if not path.is_file():
             raise ArgumentError(f"{self.name}: {'not a regular file' if path.exists() else 'does not exist'}")
-        self._file = path.open("rb", buffering=0)
         self.size = path.stat().st_size
 
-    def __enter__(self) -> InputFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
     def numbers(self, offset: int, count: int, dtype: Any) -> npt.NDArray[Any]:
-        """Return `count` numbers from byte `offset` on."""
-        found = np.empty(count, np.dtype(dtype).newbyteorder("<"))
-        rest = found.view(np.uint8).data
-        self._file.seek(offset)
-        while len(rest):
-            step = self._file.readinto(rest)
-            if not step:
-                raise damaged(self.name, "truncated while it was read", "Run the command again.")
-            rest = rest[step:]
+        """Return `count` little-endian numbers from byte `offset` on."""
+        found = np.fromfile(self.path, np.dtype(dtype).newbyteorder("<"), count, offset=offset)
+        if len(found) != count:
+            raise damaged(self.name, "truncated while it was read", "Run the command again.")
         return found
-
-    def check(self, offset: int, count: int) -> None:
-        """Raise DatasetError unless the file has `count` bytes from `offset` on."""
-        if offset < 0 or count < 0 or offset + count > self.size:
-            what = f"bytes [{offset}, {offset + count}) are outside the file of {self.size} bytes"
-            raise damaged(self.name, what, COPY_BOTH)
 
     def head(self, count: int) -> bytes:
         """Return the first `count` bytes, or all if there are fewer."""
@@ -86,7 +66,10 @@ class Column:
     def __init__(self, file: InputFile, offset: int, count: int, dtype: Any) -> None:
         self.name, self._file, self._offset = file.name, file, offset
         self._count, self._dtype = count, np.dtype(dtype)
-        file.check(offset, count * self._dtype.itemsize)
+        stop = offset + count * self._dtype.itemsize
+        if offset < 0 or count < 0 or stop > file.size:
+            what = f"bytes [{offset}, {stop}) are outside the file of {file.size} bytes"
+            raise damaged(self.name, what, COPY_BOTH)
 
     def __len__(self) -> int:
         return self._count
@@ -100,15 +83,16 @@ class Column:
         return Column(self._file, self._offset + self._dtype.itemsize, self._count - 1, self._dtype)
 
 
-def without_ends(ids: Numbers) -> Iterator[Block]:
+def without_ends(ids: Any) -> Iterator[Block]:
     """Yield the blocks of a file that does not mark documents."""
     for start in range(0, len(ids), BLOCK_TOKENS):
         yield Block(ids[start : start + BLOCK_TOKENS], None)
 
 
-def with_ends(ids: Numbers, ends: Numbers, name: str, what: str = "tokens") -> Iterator[Block]:
+def with_ends(ids: Any, ends: Any, name: str, what: str = "tokens") -> Iterator[Block]:
     """Yield the blocks of IDs and the ends of their documents, which must not fall and must end with the last ID.
 
+    ids, ends: arrays, or anything that is sliced like one.
     name: the file of the ends. what: the items of `ids` in messages.
     """
     last = 0
@@ -129,7 +113,7 @@ def with_ends(ids: Numbers, ends: Numbers, name: str, what: str = "tokens") -> I
         raise damaged(name, rule, COPY_BOTH)
 
 
-def pieces(ids: Numbers, ends: Ends, start: int, stop: int) -> Iterator[Block]:
+def pieces(ids: Any, ends: Ends, start: int, stop: int) -> Iterator[Block]:
     """Yield ids[start:stop] in blocks. ends: in [start, stop], not falling."""
     done = 0
     for first in range(start, max(stop, start + 1), BLOCK_TOKENS):
@@ -139,51 +123,60 @@ def pieces(ids: Numbers, ends: Ends, start: int, stop: int) -> Iterator[Block]:
         done = count
 
 
-def read_chunk(path: Path, compression: Any, size: Any) -> memoryview:
+def read_chunk(
+    path: Path, size: Any, compression: Any = None, hashes: Mapping[str, Any] = _NO_HASHES
+) -> memoryview:
     """Return the bytes of a file of mds or litdata, decompressed, which must be as many as its index states.
 
-    compression: None or a name such as "zstd" or "zstd:7". size: the bytes by the index, of any type.
+    size: the bytes by the index, of any type. compression: None or a name such as "zstd" or "zstd:7".
+    hashes: of the stored bytes, by name. Unknown hashes are ignored.
     """
-    with InputFile(path) as file:
-        name = file.name
-        if type(size) is not int or not 0 <= size <= MAX_CHUNK_BYTES:
-            what = (
-                f"its size in the index must be in [0, {MAX_CHUNK_BYTES}] (got {printable(repr(size), 40)})"
-            )
-            raise damaged(name, what, COPY_AGAIN)
-        if compression is None:
-            data = file.head(size + 1)
+    file = InputFile(path)
+    if type(size) is not int or not 0 <= size <= MAX_CHUNK_BYTES:
+        what = f"its size in the index must be in [0, {MAX_CHUNK_BYTES}] (got {printable(repr(size), 40)})"
+        raise damaged(file.name, what, COPY_AGAIN)
+    data = file.head(MAX_CHUNK_BYTES)
+    for kind, expected in hashes.items():
+        if kind == "xxh64":
+            got = file_digest((data,))
+        elif kind in hashlib.algorithms_guaranteed and not kind.startswith("shake"):
+            got = hashlib.new(kind, data).hexdigest()
         else:
-            kind = str(compression).partition(":")[0]
-            if kind not in _DECOMPRESSORS:
-                got = printable(str(compression), 40)
-                what = f"compression must be one of {', '.join(_DECOMPRESSORS)} (got {got})"
-                raise damaged(name, what, "Write it again with one of these.")
-            try:
-                with import_module(_DECOMPRESSORS[kind]).open(path) as stream:
-                    data = stream.read(size + 1)
-            except ImportError:
-                raise ArgumentError(not_installed(name, _DECOMPRESSORS[kind], "inputs")) from None
-            except Exception as error:  # each library has its own
-                raise damaged(name, f"damaged ({cause(error, 120)})", COPY_AGAIN) from None
+            continue
+        if got != expected:
+            what = f"{kind} must be {printable(str(expected))} by the index (got {got})"
+            raise damaged(file.name, what, COPY_AGAIN)
+    if compression is not None:
+        kind = str(compression).partition(":")[0]
+        if kind not in _DECOMPRESSORS:
+            got = printable(str(compression), 40)
+            what = f"compression must be one of {', '.join(_DECOMPRESSORS)} (got {got})"
+            raise damaged(file.name, what, "Write it again with one of these.")
+        try:
+            with import_module(_DECOMPRESSORS[kind]).open(io.BytesIO(data)) as stream:
+                data = stream.read(size + 1)
+        except ImportError:
+            raise ArgumentError(not_installed(file.name, _DECOMPRESSORS[kind], "inputs")) from None
+        except Exception as error:  # each library has its own
+            raise damaged(file.name, f"damaged ({cause(error, 120)})", COPY_AGAIN) from None
     if len(data) != size:
-        raise damaged(name, f"must have {size} bytes by its index (got {len(data)} or more)", COPY_AGAIN)
+        raise damaged(file.name, f"must have {size} bytes by its index (got {len(data)} or more)", COPY_AGAIN)
     return memoryview(data)
 
 
 def read_index(path: Path) -> dict[str, Any]:
     """Return the object in a JSON index."""
-    with InputFile(path) as file:
-        if file.size > MAX_INDEX_BYTES:
-            what = f"an index must have at most {MAX_INDEX_BYTES} bytes (got {file.size})"
-            raise damaged(file.name, what, COPY_AGAIN)
-        try:
-            value = json.loads(file.head(file.size))
-        except (ValueError, RecursionError) as error:
-            raise damaged(file.name, f"not valid JSON ({cause(error)})", COPY_AGAIN) from None
-        if not isinstance(value, dict):
-            raise damaged(file.name, f"must be a JSON object (got {type(value).__name__})", COPY_AGAIN)
-        return value
+    file = InputFile(path)
+    if file.size > MAX_INDEX_BYTES:
+        what = f"an index must have at most {MAX_INDEX_BYTES} bytes (got {file.size})"
+        raise damaged(file.name, what, COPY_AGAIN)
+    try:
+        value = json.loads(file.head(file.size))
+    except (ValueError, RecursionError) as error:
+        raise damaged(file.name, f"not valid JSON ({cause(error)})", COPY_AGAIN) from None
+    if not isinstance(value, dict):
+        raise damaged(file.name, f"must be a JSON object (got {type(value).__name__})", COPY_AGAIN)
+    return value
 
 
 def inside(folder: Path, name: Any) -> Path:

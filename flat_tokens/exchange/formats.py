@@ -32,6 +32,7 @@ class Format(NamedTuple):
     marks_documents: bool = True
 
 
+BLOCK_TOKENS = 2**20  # per block, at most
 NO_TOKEN = -1  # "none" for an option that takes a token ID
 SHORT = ("uint16", "uint32")
 FORMATS = {

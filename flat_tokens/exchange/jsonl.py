@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from flat_tokens.exchange.formats import Contents
 from flat_tokens.split_writer import Block
@@ -17,31 +19,22 @@ from flat_tokens.storage import entries
 
 
 def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str]:
-    """Write one file. Of a document with text or loss mask, the IDs or the mask are held in memory."""
-    name, known = f"{contents.split}.jsonl", contents.entries
-    begun = False
-    held: list[int] = []
-    mask: list[int] = []
+    """Write one file. A document is held in memory."""
+    name = f"{contents.split}.jsonl"
+    parts: list[tuple[npt.NDArray[Any], npt.NDArray[Any] | None]] = []  # of the document that has not ended
     with (folder / name).open("w", encoding="ascii", newline="\n") as file:
         for ids, ends, trained in blocks:
             assert ends is not None
             start = 0
-            for end in [*ends.tolist(), None]:
-                values = ids[start:end].tolist()
-                if values:
-                    file.write((", " if begun else '{"tokens": [') + str(values)[1:-1])
-                    begun = True
-                if known is not None:
-                    held += values
+            for end in ends.tolist():
+                parts.append((ids[start:end], None if trained is None else trained[start:end]))
+                tokens = np.concatenate([part for part, _ in parts]).tolist()
+                line: dict[str, Any] = {"tokens": tokens}
+                if contents.entries is not None:
+                    line["text"] = entries.decode(tokens, contents.entries)
                 if trained is not None:
-                    mask += trained[start:end].astype(np.uint8).tolist()
-                if end is None:
-                    continue
-                file.write("]")
-                if known is not None:
-                    file.write(f', "text": {json.dumps(entries.decode(held, known))}')
-                if trained is not None:
-                    file.write(f', "loss_mask": {mask}')
-                file.write("}\n")
-                begun, held, mask, start = False, [], [], end
+                    line["loss_mask"] = [int(bit) for _, mask in parts if mask is not None for bit in mask]
+                file.write(json.dumps(line) + "\n")
+                parts, start = [], end
+            parts.append((ids[start:], None if trained is None else trained[start:]))
     return [name]

@@ -36,7 +36,7 @@ def read(path: Path, _: ReadOptions) -> Iterator[Block]:
         raise damaged(index, f"not an index of tokens ({cause(error, 120)})", fix) from None
     for file_name, byte_count, item_count in listed:
         file = inside(path, file_name)
-        data, name = read_chunk(file, compression, byte_count), printable(str(file))
+        data, name = read_chunk(file, byte_count, compression), printable(str(file))
         bounds = item_bounds(data, item_count, name)
         first = int(bounds[0])
         if first != 4 * (len(bounds) + 1) or ((bounds - first) % dtype.itemsize).any():

@@ -32,11 +32,12 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
     """Write a sequence per document. Raise ArgumentError for a document too long for an int32."""
     code = next(code for code, name in DTYPES.items() if name == contents.dtype.name)
     count, name = contents.documents, contents.split
+    firsts, documents = HEADER.size + 4 * count, HEADER.size + 12 * count  # bytes of the index
     with (folder / f"{name}.bin").open("wb") as ids_file, (folder / f"{name}.idx").open("wb") as index:
 
-        def put(offset: int, values: npt.NDArray[Any]) -> None:
-            index.seek(HEADER.size + offset)
-            index.write(values.tobytes())
+        def put(offset: int, values: npt.NDArray[Any], dtype: str) -> None:
+            index.seek(offset)
+            index.write(values.astype(dtype).data)
 
         index.write(HEADER.pack(MAGIC, VERSION, code, count, count + 1))
         done, start, written = 0, 0, 0  # documents, the first token of the next one, tokens
@@ -45,36 +46,36 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
             ids_file.write(ids.astype(contents.dtype).data)
             bounds = np.concatenate([[start], ends + written])
             lengths = np.diff(bounds)
-            if len(lengths) and lengths.max() > MAX_SEQUENCE:
+            if lengths.max(initial=0) > MAX_SEQUENCE:
                 raise ArgumentError(
                     f"{name}: a document in Megatron's format has at most {MAX_SEQUENCE} tokens "
                     f"(got {lengths.max()}). Split it before converting."
                 )
-            put(4 * done, lengths.astype("<i4"))
-            put(4 * count + 8 * done, (bounds[:-1] * contents.dtype.itemsize).astype("<i8"))
-            put(12 * count + 8 * done, np.arange(done, done + len(ends), dtype="<i8"))
+            put(HEADER.size + 4 * done, lengths, "<i4")
+            put(firsts + 8 * done, bounds[:-1] * contents.dtype.itemsize, "<i8")
+            put(documents + 8 * done, np.arange(done, done + len(ends) + 1), "<i8")
             done, start, written = done + len(ends), int(bounds[-1]), written + len(ids)
-        put(12 * count + 8 * done, np.array([done], "<i8"))
+        put(documents + 8 * done, np.array([done]), "<i8")
     return [f"{name}.bin", f"{name}.idx"]
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Block]:
     """path: the prefix, or either file."""
     prefix = str(path)[:-4] if path.suffix in (".bin", ".idx") else str(path)
-    with InputFile(Path(f"{prefix}.idx")) as index, InputFile(Path(f"{prefix}.bin")) as data:
-        dtype, count, documents = _header(index, options)
-        starts = index.column(HEADER.size + 12 * count, "i8", documents)
-        if documents == 0 or starts[:1][0] != 0:
-            raise damaged(index.name, "document indices must begin with 0", COPY_AGAIN)
-        sequences = _Sequences(index, data, count, dtype)
-        for part, ends, _ in with_ends(sequences, starts.without_first(), index.name, "sequences"):
-            assert ends is not None
-            yield from _documents(data, dtype, part[:, 0], part[:, 1], ends)
-        if sequences.used_bytes < data.size:
-            options.notes.append(
-                f"{data.name}: {data.size - sequences.used_bytes} of {data.size} bytes are in no sequence of "
-                f"{index.name}. They are not imported."
-            )
+    index, data = InputFile(Path(f"{prefix}.idx")), InputFile(Path(f"{prefix}.bin"))
+    dtype, count, documents = _header(index, options)
+    starts = index.column(HEADER.size + 12 * count, "i8", documents)
+    if documents == 0 or starts[:1][0] != 0:
+        raise damaged(index.name, "document indices must begin with 0", COPY_AGAIN)
+    sequences = _Sequences(index, data, count, dtype)
+    for part, ends, _ in with_ends(sequences, starts.without_first(), index.name, "sequences"):
+        assert ends is not None
+        yield from _documents(data, dtype, part[:, 0], part[:, 1], ends)
+    if sequences.used_bytes < data.size:
+        options.notes.append(
+            f"{data.name}: {data.size - sequences.used_bytes} of {data.size} bytes are in no sequence of "
+            f"{index.name}. They are not imported."
+        )
 
 
 def _header(index: InputFile, options: ReadOptions) -> tuple[np.dtype[Any], int, int]:

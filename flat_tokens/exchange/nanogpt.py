@@ -49,25 +49,23 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
 
 def read(path: Path, options: ReadOptions) -> Iterator[Block]:
     """Yield IDs without ends."""
-    with InputFile(path) as file:
-        shard = _shard_header(file)
-        if shard is None:
-            _refuse_text(file)
-            if options.dtype is None:
-                _refuse_wide(file)
-            yield from without_ends(file.column(0, options.dtype or "uint16"))
-            return
-        dtype, count = shard
-        if options.dtype not in (None, dtype):
-            raise ArgumentError(
-                f"{file.name}: its header says {dtype} (got --dtype {options.dtype}). Omit --dtype."
-            )
-        expected = HEADER_BYTES + count * np.dtype(dtype).itemsize
-        if file.size != expected:
-            raise damaged(
-                file.name, f"must have {expected} bytes by its header (got {file.size})", COPY_AGAIN
-            )
-        yield from without_ends(file.column(HEADER_BYTES, dtype))
+    file = InputFile(path)
+    shard = _shard_header(file)
+    if shard is None:
+        _refuse_text(file)
+        if options.dtype is None:
+            _refuse_wide(file)
+        yield from without_ends(file.column(0, options.dtype or "uint16"))
+        return
+    dtype, count = shard
+    if options.dtype not in (None, dtype):
+        raise ArgumentError(
+            f"{file.name}: its header says {dtype} (got --dtype {options.dtype}). Omit --dtype."
+        )
+    expected = HEADER_BYTES + count * np.dtype(dtype).itemsize
+    if file.size != expected:
+        raise damaged(file.name, f"must have {expected} bytes by its header (got {file.size})", COPY_AGAIN)
+    yield from without_ends(file.column(HEADER_BYTES, dtype))
 
 
 def _shard_header(file: InputFile) -> tuple[str, int] | None:

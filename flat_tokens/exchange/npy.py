@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -26,8 +26,8 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
     """Write both files."""
     name, offsets_name = f"{contents.split}.npy", f"{contents.split}.offsets.npy"
     with (folder / name).open("wb") as ids_file, (folder / offsets_name).open("wb") as offsets_file:
-        ids_file.write(_header(contents.dtype, contents.tokens))
-        offsets_file.write(_header(np.dtype("<i8"), contents.documents + 1))
+        _write_header(ids_file, contents.dtype, contents.tokens)
+        _write_header(offsets_file, np.dtype("<i8"), contents.documents + 1)
         offsets_file.write(bytes(8))
         written = 0
         for ids, ends, _ in blocks:
@@ -38,26 +38,22 @@ def write(folder: Path, contents: Contents, blocks: Iterator[Block]) -> list[str
     return [name, offsets_name]
 
 
-def _header(dtype: np.dtype[Any], count: int) -> bytes:
-    buffer = io.BytesIO()
+def _write_header(file: BinaryIO, dtype: np.dtype[Any], count: int) -> None:
     described = {"descr": npy_format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
-    npy_format.write_array_header_1_0(buffer, described)
-    return buffer.getvalue()
+    npy_format.write_array_header_1_0(file, described)
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Block]:
     """Without NAME.offsets.npy the documents are unknown."""
     offsets_path = Path(f"{str(path).removesuffix('.npy')}.offsets.npy")
-    with InputFile(path) as ids_file:
-        ids = _array(ids_file)
-        if not offsets_path.is_file():
-            yield from without_ends(ids)
-            return
-        with InputFile(offsets_path) as offsets_file:
-            offsets = _array(offsets_file)
-            if len(offsets) == 0 or offsets[:1][0] != 0:
-                raise damaged(offsets.name, "first entry must be 0", COPY_AGAIN)
-            yield from with_ends(ids, offsets.without_first(), offsets.name)
+    ids = _array(InputFile(path))
+    if not offsets_path.is_file():
+        yield from without_ends(ids)
+        return
+    offsets = _array(InputFile(offsets_path))
+    if len(offsets) == 0 or offsets[:1][0] != 0:
+        raise damaged(offsets.name, "first entry must be 0", COPY_AGAIN)
+    yield from with_ends(ids, offsets.without_first(), offsets.name)
 
 
 def _array(file: InputFile) -> Column:

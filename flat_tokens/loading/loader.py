@@ -8,10 +8,10 @@ nor on the number of ranks: the rows of ranks 0, 1, ... concatenated are the glo
 that divides batch_size. flat_tokens/order/row_order.py states the rules of the order. Each epoch has a different
 order. A step is in epoch step // steps_per_epoch.
 
-Cost: raw tokens are gathered from the mapped files (flat_tokens/loading/mapped_rows.py). Everything else is read
-through a shuffle buffer (flat_tokens/loading/row_buffer.py), which reads each zarr chunk once and holds 48 Mi tokens by
-default, 192 MiB. A step that does not follow the previous one is read alone, so the first batch after resuming is
-available at once. The second one waits until the buffer is filled.
+Cost: raw tokens are gathered from the mapped files. Everything else is read through a shuffle buffer, which reads each
+zarr chunk once and holds 48 Mi tokens by default, 192 MiB (flat_tokens/loading/row_buffer.py). A step that does not
+follow the previous one is read alone, so the first batch after resuming is available at once. The second one waits
+until the buffer is filled.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ import numpy.typing as npt
 from flat_tokens.arguments import choice, flag, integer, invalid, split
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID
-from flat_tokens.loading.mapped_rows import MappedRows
-from flat_tokens.loading.row_buffer import RowBuffer, Share
-from flat_tokens.loading.steps import MAX_BATCH_SIZE, ORDER_VERSION, RankRows, StepBatches, check_streams
+from flat_tokens.loading.steps import MAX_BATCH_SIZE, ORDER_VERSION, StepBatches, check_streams
 from flat_tokens.masks import mask_of
+from flat_tokens.order.permutation import LARGEST_SEED
 from flat_tokens.order.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, TooFewRowsError, stream_count
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
@@ -113,58 +112,34 @@ class Loader(StepBatches):
         self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
         self.drop_last = flag("drop_last", drop_last)
         packed, shuffle = flag("packed", packed), flag("shuffle", shuffle)
-        self._share = RankRows.create(self.batch_size, rank, world_size, self.drop_last)
-        self.rank, self.world_size = self._share.rank, self._share.world_size
-        self.rows_per_batch = self._share.count
-        self._may_pad = packs is not None or not packed or not drop_last
+        self._set_ranks(rank, world_size, self.drop_last)
+        self.may_pad = packs is not None or not packed or not drop_last
         self.start_id = integer("start_id", start_id, 0, LARGEST_TOKEN_ID)
         self.dtype = self._checked_dtype(dtype)
         padding_id = integer("padding_id", padding_id)
-        if not 0 <= padding_id <= self.array.max_token_id:
-            raise invalid(
-                "padding_id", f"must be in [0, max_token_id = {self.array.max_token_id}]", padding_id
-            )
+        if not 0 <= padding_id <= source.max_token_id:
+            raise invalid("padding_id", f"must be in [0, max_token_id = {source.max_token_id}]", padding_id)
         long_sequences = choice("long_sequences", long_sequences, LONG_SEQUENCES)
         self._source: RowSource
         if packs is not None:
             packs.check_seq_len(self.seq_len)
             self._source = packs.rows
         elif packed:
-            self._source = PackedRows(self.array, self.seq_len, not drop_last, padding_id)
+            self._source = PackedRows(source, self.seq_len, not drop_last, padding_id)
         else:
-            self._source = SequenceRows(self.array, self.seq_len, long_sequences, padding_id)
+            self._source = SequenceRows(source, self.seq_len, long_sequences, padding_id)
         row_count = self._source.row_count
         if not drop_last:
             row_count = -(-row_count // self.batch_size) * self.batch_size
         elif row_count < self.batch_size:
-            raise TooFewRowsError(row_count, self.batch_size, self.array.token_count == 0)
-        self.steps_per_epoch = row_count // self.batch_size
-        self._left_out = row_count % self.batch_size
+            raise TooFewRowsError(row_count, self.batch_size, source.token_count == 0)
+        self.steps_per_epoch, self._left_out = divmod(row_count, self.batch_size)
         if isinstance(self._source, PackedRows) and not drop_last:
-            is_full = row_count * self.seq_len == self.array.token_count
+            is_full = row_count * self.seq_len == source.token_count
             self._source.is_padded = not is_full or self.batch_size % self.world_size != 0
-        self.order = self._new_order(
-            row_count,
-            streams,
-            block_rows_of(array, self.seq_len, block_tokens),
-            shuffle_blocks,
-            integer("seed", seed),
-            shuffle,
-        )
-        self._per_stream = self.batch_size // self.order.streams
-        self._fingerprint: int | None = None
-        self._next_epoch = 0
-        self._reset()
+        self.reader = RowReader(source.encoded_tokens, self._source, mask_of(source))
 
-    def _new_order(
-        self,
-        row_count: int,
-        streams: int | None,
-        block_rows: int,
-        shuffle_blocks: int | None,
-        seed: int,
-        shuffle: bool,
-    ) -> RowOrder:
+        block_rows = block_rows_of(array, self.seq_len, block_tokens)
         if shuffle_blocks is None:
             shuffle_blocks = default_shuffle_blocks(block_rows, self.seq_len, self.batch_size, shuffle)
         shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
@@ -173,8 +148,18 @@ class Loader(StepBatches):
             streams = stream_count(self.batch_size, limit)
         check_streams(streams, self.batch_size)
         streams = streams if shuffle else 1
-        draws = self.steps_per_epoch * (self.batch_size // streams)
-        return RowOrder.create(row_count, draws, streams, block_rows, shuffle_blocks, seed, shuffle)
+        self._per_stream = self.batch_size // streams
+        draws = self.steps_per_epoch * self._per_stream
+        seed = integer("seed", seed, 0, LARGEST_SEED)
+        self.order = RowOrder.create(row_count, draws, streams, block_rows, shuffle_blocks, seed, shuffle)
+        self._fingerprint: int | None = None
+        self._next_epoch = 0
+        self._reset()
+
+    @property
+    def members(self) -> list[Loader]:  # type: ignore[override] # an attribute of Mixture
+        """This Loader alone."""
+        return [self]
 
     def __len__(self) -> int:
         return self.steps_per_epoch
@@ -208,7 +193,7 @@ class Loader(StepBatches):
         step = integer("step", step, 0)
         self._check_steps(step + 1)
         rows = self._draws(step, 1).rows()
-        return np.append(rows, np.full(self._share.count - len(rows), self.order.row_count))
+        return np.append(rows, np.full(self.rows_per_batch - len(rows), self.order.row_count))
 
     def sources_of(self, step: int) -> list[list[RowPart]]:
         """The sequences in each row of this rank's batch of a step, and their sources (flat_tokens/sources.py).
@@ -262,49 +247,17 @@ class Loader(StepBatches):
             return Losses(tokens, used, 0, tokens - used, rows * self.seq_len - used, rows, 0, self._left_out)
         raise ArgumentError("losses: not available for packs. Use PackedSequences.report.")
 
-    # -- reading
-
-    def new_reader(self) -> RowReader:
-        """A reader of the rows by number."""
-        return RowReader(self.array.encoded_tokens, self._source, mask_of(self.array))
-
     def _draws(self, step: int, count: int) -> Draws:
         """See StepBatches."""
-        rows = np.arange(self._share.first, self._share.stop)
-        streams, inside = np.divmod(rows, self._per_stream)
-        draws = np.arange(step, step + count)[:, None] * self._per_stream + inside
-        draws = draws.reshape(-1)
+        streams, inside = np.divmod(np.arange(self._first_row, self._stop_row), self._per_stream)
+        draws = (np.arange(step, step + count)[:, None] * self._per_stream + inside).reshape(-1)
         return Draws.of([self.order], np.zeros_like(draws), np.tile(streams, count), draws)
-
-    def _new_rows(self, stride: int) -> RowBuffer | MappedRows:
-        """See StepBatches."""
-        cut, share = self._new_cut(), self._share
-        if isinstance(self._source, PackedRows) and not self._source.is_padded and not self.is_masked:
-            stream = self.array.encoded_tokens.stream()
-            if stream is not None:
-                return MappedRows(stream, cut)
-        used = Share(self._per_stream, share.first, share.stop, stride)
-        count = share.stop - share.first
-        return RowBuffer([self.order], [self.new_reader()], cut, count, share.count - count, used)
 
     def _check_steps(self, stop: int) -> None:
         """See StepBatches."""
         if not self.steps_per_epoch:
             raise ArgumentError(f"{self.array.name}: no batches, since the split has no rows")
         super()._check_steps(stop)
-
-    @property
-    def is_masked(self) -> bool:
-        """See StepBatches."""
-        return mask_of(self.array) is not None
-
-    @property
-    def may_pad(self) -> bool:
-        """See StepBatches."""
-        return self._may_pad
-
-    def _max_token_id(self) -> int:
-        return self.array.max_token_id
 
 
 def block_rows_of(array: FlatTokensArray | PackedSequences, seq_len: int, block_tokens: int | None) -> int:

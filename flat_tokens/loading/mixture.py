@@ -27,8 +27,7 @@ from flat_tokens.arguments import count_of, flag, integer, invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import Int64
 from flat_tokens.loading.loader import Loader, block_rows_of, default_shuffle_blocks
-from flat_tokens.loading.row_buffer import RowBuffer
-from flat_tokens.loading.steps import MAX_BATCH_SIZE, RankRows, StepBatches, check_streams
+from flat_tokens.loading.steps import MAX_BATCH_SIZE, StepBatches, check_streams
 from flat_tokens.order.permutation import LARGEST_SEED, derive_key, permute
 from flat_tokens.order.row_order import Draws, TooFewRowsError, stream_count
 from flat_tokens.order.shares import Shares
@@ -90,9 +89,7 @@ class Mixture(StepBatches):
         self._entries = [(first, Shares(values, may_be_zero=len(entries) > 1)) for first, values in entries]
         self.shares = self._entries[0][1]
         self.batch_size = integer("batch_size", batch_size, 1, MAX_BATCH_SIZE)
-        self._share = RankRows.create(self.batch_size, rank, world_size, drop_last=True)
-        self.rank, self.world_size = self._share.rank, self._share.world_size
-        self.rows_per_batch = self._share.count
+        self._set_ranks(rank, world_size, drop_last=True)
         self.seed = integer("seed", seed, 0, LARGEST_SEED)
         # The first entry that draws from a dataset decides on its windows: later entries, which may be changed, must
         # not change the order.
@@ -193,21 +190,27 @@ class Mixture(StepBatches):
         """
         step = integer("step", step, 0)
         self._check_steps(step + 1)
-        begin, end = step * self._per_stream, (step + 1) * self._per_stream
-        found = [
-            self._period(entry, period)[..., low:high]
-            for entry, period, low, high in self._periods(begin, end)
-        ]
-        members, draws = np.concatenate(found, axis=2).reshape(2, -1)
-        first = self._own_streams.start * self._per_stream
-        own = slice(self._share.first - first, self._share.stop - first)
-        streams = np.repeat(np.array(self._own_streams), self._per_stream)
-        return members[own], streams[own], draws[own]
+        found = self._draws(step, 1)
+        return found.members, found.streams, found.draws
+
+    def _draws(self, step: int, count: int) -> Draws:
+        """See StepBatches."""
+        periods = self._periods(step * self._per_stream, (step + count) * self._per_stream)
+        found = [self._period(entry, period)[..., low:high] for entry, period, low, high in periods]
+        own = self._own_streams  # [member or draw, stream, step, row of the stream]
+        of_steps = np.concatenate(found, axis=2).reshape(2, len(own), count, self._per_stream)
+        streams = np.broadcast_to(np.array(own)[:, None, None], of_steps.shape[1:])
+        first = own.start * self._per_stream
+        rows = slice(self._first_row - first, self._stop_row - first)
+        members, draws, of_streams = (
+            values.swapaxes(0, 1).reshape(count, -1)[:, rows].reshape(-1) for values in (*of_steps, streams)
+        )
+        return Draws.of([member.order for member in self.members], members, of_streams, draws)
 
     @property
     def _own_streams(self) -> range:
         """The streams that this rank draws from."""
-        return range(self._share.first // self._per_stream, -(-self._share.stop // self._per_stream))
+        return range(self._first_row // self._per_stream, -(-self._stop_row // self._per_stream))
 
     def _periods(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """(entry, period, low, high): the draws [begin, end) of a stream are draws [low, high) of these periods."""
@@ -252,33 +255,6 @@ class Mixture(StepBatches):
         last = self._of_stream(entry - 1, stream, period)[0][:rest]
         found: Int64 = self._before(entry - 1, stream) + np.array(whole, dtype=np.int64)
         return found + np.bincount(last, minlength=len(self.members))
-
-    # -- reading
-
-    def _draws(self, step: int, count: int) -> Draws:
-        """See StepBatches."""
-        found = [self.draws(at) for at in range(step, step + count)]
-        members, streams, draws = (np.concatenate(each) for each in zip(*found, strict=True))
-        return Draws.of([member.order for member in self.members], members, streams, draws)
-
-    def _new_rows(self, stride: int) -> RowBuffer:
-        """See StepBatches."""
-        orders = [member.order for member in self.members]
-        readers = [member.new_reader() for member in self.members]
-        return RowBuffer(orders, readers, self._new_cut(), self.rows_per_batch)
-
-    @property
-    def is_masked(self) -> bool:
-        """See StepBatches."""
-        return any(member.is_masked for member in self.members)
-
-    @property
-    def may_pad(self) -> bool:
-        """See StepBatches."""
-        return any(member.may_pad for member in self.members)
-
-    def _max_token_id(self) -> int:
-        return max(member.array.max_token_id for member in self.members)
 
 
 def entries_of(name: str, value: Any) -> list[tuple[int, Any]]:

@@ -10,22 +10,27 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from sys import is_finalizing  # bound here: modules may be cleared when the interpreter ends
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.ma  # np.unique imports it late: a fork during that import would leave its lock held
 import numpy.typing as npt
 
 from flat_tokens.arguments import flag, integer, invalid, shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import Int64
-from flat_tokens.loading.mapped_rows import MappedRows
-from flat_tokens.loading.prefetch import reading_ahead
-from flat_tokens.loading.row_buffer import GROUP_ROWS, RowBuffer, StepGroup
+from flat_tokens.loading.row_buffer import GROUP_ROWS, MappedRows, RowBuffer, Share, StepGroup
+from flat_tokens.masks import mask_of
 from flat_tokens.order.row_order import Draws
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.cut import RowCut
+
+if TYPE_CHECKING:
+    from flat_tokens.loading.loader import Loader
 
 ORDER_VERSION = 2  # of the rules in flat_tokens/order
 DTYPES = ("uint16", "int32", "uint32", "int64")
@@ -39,25 +44,38 @@ class StepBatches(ABC):
 
     seq_len: tokens per row.
     batch_size: rows of all ranks together.
-    rows_per_batch: rows of this rank.
+    rows_per_batch: rows of this rank: [first_row, stop_row) of each global batch, then rows of padding.
+    members: the Loader of each dataset; a Loader is its own.
     """
 
     seq_len: int
     batch_size: int
-    rows_per_batch: int
-    rank: int
-    world_size: int
     dtype: np.dtype[Any]
     start_id: int
+    members: Sequence[Loader]
     _per_stream: int  # rows of each stream in a global batch
     _is_labelled = False
-    _own: tuple[str, ...] = (
-        "_lock",
-        "_previous_step",
-        "_gap",
-        "_rows",
-        "_stride",
-    )  # of one process, never copied
+    _own: tuple[str, ...] = ("_lock", "_previous_step", "_gap", "_rows", "_stride")  # never copied
+
+    def _set_ranks(self, rank: int | None, world_size: int | None, drop_last: bool) -> None:
+        """Give all ranks equal shares; rank 0 of 1 by default. Raise ArgumentError for one number without the other.
+
+        If world_size does not divide batch_size, raise ArgumentError, or without drop_last pad the last ranks.
+        """
+        if (rank is None) != (world_size is None):
+            given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
+            raise ArgumentError(f"{missing}: required with {given}. Pass both or neither.")
+        batch_size = self.batch_size
+        self.world_size = 1 if world_size is None else integer("world_size", world_size, 1)
+        self.rank = 0 if rank is None else integer("rank", rank)
+        if not 0 <= self.rank < self.world_size:
+            raise invalid("rank", f"must be in [0, world_size = {self.world_size})", rank)
+        if drop_last and batch_size % self.world_size:
+            rule = f"must divide batch_size = {batch_size}"
+            raise invalid("world_size", rule, self.world_size, _fitting(batch_size, self.world_size))
+        self.rows_per_batch = -(-batch_size // self.world_size)
+        self._first_row = min(self.rank * self.rows_per_batch, batch_size)
+        self._stop_row = min(self._first_row + self.rows_per_batch, batch_size)
 
     def _reset(self) -> None:
         """Make the attributes of `_own`. Constructors call this last."""
@@ -121,9 +139,6 @@ class StepBatches(ABC):
         other._is_labelled = is_labelled
         return other
 
-    def _new_cut(self) -> RowCut:
-        return RowCut(self.seq_len, self.dtype, self.start_id, self._is_labelled)
-
     def _check_steps(self, stop: int) -> None:
         """Raise ArgumentError unless all steps before `stop` have a batch."""
         if stop > MAX_DRAW // self._per_stream:
@@ -133,9 +148,18 @@ class StepBatches(ABC):
     def _draws(self, step: int, count: int) -> Draws:
         """This rank's draws for `count` steps from `step` on, without padding rows."""
 
-    @abstractmethod
-    def _new_rows(self, stride: int) -> RowBuffer | MappedRows:
+    def _new_rows(self, stride: int = 1) -> RowBuffer | MappedRows:
         """Make the reader of the rows. stride: distance of the steps that will be read."""
+        cut = RowCut(self.seq_len, self.dtype, self.start_id, self._is_labelled)
+        readers = [member.reader for member in self.members]
+        count, share = self._stop_row - self._first_row, None
+        if len(readers) == 1:
+            stream = readers[0].stream()
+            if stream is not None:
+                return MappedRows(stream, cut)
+            share = Share(self._per_stream, self._first_row, self._stop_row, stride)
+        orders = [member.order for member in self.members]
+        return RowBuffer(orders, readers, cut, count, self.rows_per_batch - count, share)
 
     def _batch(self, step: int, stride: int | None) -> Batch:
         """The batch of a step. stride: distance to the next step, None if unknown. The lock is held."""
@@ -155,13 +179,13 @@ class StepBatches(ABC):
         if step == stop:
             return
         process = os.getpid()
-        rows = self._new_rows(1)
+        rows = self._new_rows()
         yield rows.batch_alone(self._draws(step, 1))  # first, so that it does not wait for windows
         batch_tokens = self.rows_per_batch * self.seq_len
         count = max(1, min(GROUP_ROWS // self.rows_per_batch, GROUP_TOKENS // batch_tokens))
         groups = self._groups(step + 1, stop, count)
         upcoming = deque(itertools.islice(groups, 1 + -(-rows.tokens_ahead // (count * batch_tokens))))
-        with reading_ahead(prefetch) as start:
+        with _reading_ahead(prefetch) as start:
 
             def begin() -> Callable[[], list[Int64]] | None:
                 return start(functools.partial(rows.prepare, list(upcoming))) if upcoming else None
@@ -169,10 +193,8 @@ class StepBatches(ABC):
             result = begin()
             while result is not None:
                 if os.getpid() != process:
-                    fix = "Create one in each process."
-                    raise ArgumentError(
-                        f"from_step: the iterator belongs to the parent of this process. {fix}"
-                    )
+                    text = "from_step: the iterator belongs to the parent of this process."
+                    raise ArgumentError(f"{text} Create one in each process.")
                 ready = result()
                 upcoming.popleft()
                 upcoming.extend(itertools.islice(groups, 1))
@@ -187,22 +209,6 @@ class StepBatches(ABC):
             yield StepGroup(count, self._draws(step, count))
             step += count
 
-    # -- properties
-
-    @property
-    @abstractmethod
-    def is_masked(self) -> bool:
-        """Whether a dataset has a loss mask."""
-
-    @property
-    @abstractmethod
-    def may_pad(self) -> bool:
-        """Whether rows may have padding. This depends on the arguments alone, not on the counts of the dataset."""
-
-    @abstractmethod
-    def _max_token_id(self) -> int:
-        """The largest ID of the datasets."""
-
     def _checked_dtype(self, dtype: npt.DTypeLike) -> np.dtype[Any]:
         try:
             checked = np.dtype(dtype)
@@ -210,11 +216,13 @@ class StepBatches(ABC):
             checked = None
         if checked is None or checked.name not in DTYPES:
             raise invalid("dtype", f"must be one of {', '.join(DTYPES)}", dtype)
-        if checked.kind == "u" and (self.is_masked or self.may_pad):
-            why = "excluded by the loss mask" if self.is_masked else "at padding"
+        is_masked = any(mask_of(member.array) is not None for member in self.members)
+        if checked.kind == "u" and (is_masked or any(member.may_pad for member in self.members)):
+            why = "excluded by the loss mask" if is_masked else "at padding"
             rule = f"must hold {IGNORED_LABEL}, the target of tokens {why}"
             raise invalid("dtype", rule, checked.name, "Use int32 or int64.")
-        for name, value in (("max_token_id", self._max_token_id()), ("start_id", self.start_id)):
+        largest = max(member.array.max_token_id for member in self.members)
+        for name, value in (("max_token_id", largest), ("start_id", self.start_id)):
             if value > np.iinfo(checked).max:
                 raise invalid("dtype", f"must hold {name} = {value}", checked.name)
         return checked
@@ -262,41 +270,6 @@ def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
     return step, stop
 
 
-@dataclass(frozen=True)
-class RankRows:
-    """A rank's rows [first, stop) of each global batch, followed by rows of padding up to `count`."""
-
-    rank: int
-    world_size: int
-    first: int
-    stop: int
-    count: int
-
-    @classmethod
-    def create(cls, batch_size: int, rank: int | None, world_size: int | None, drop_last: bool) -> RankRows:
-        """Equal shares for all ranks; rank 0 of 1 by default. Raise ArgumentError for one number without the other.
-
-        If world_size does not divide batch_size, raise ArgumentError, or without drop_last pad the last ranks.
-        """
-        if (rank is None) != (world_size is None):
-            given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
-            raise ArgumentError(f"{missing}: required with {given}. Pass both or neither.")
-        world_size = 1 if world_size is None else integer("world_size", world_size, 1)
-        rank = 0 if rank is None else integer("rank", rank)
-        if not 0 <= rank < world_size:
-            raise invalid("rank", f"must be in [0, world_size = {world_size})", rank)
-        if drop_last and batch_size % world_size:
-            raise invalid(
-                "world_size",
-                f"must divide batch_size = {batch_size}",
-                world_size,
-                _fitting(batch_size, world_size),
-            )
-        count = -(-batch_size // world_size)
-        first = min(rank * count, batch_size)
-        return cls(rank, world_size, first, min(first + count, batch_size), count)
-
-
 def _fitting(batch_size: int, world_size: int) -> str:
     """Name the nearest numbers that fit."""
     fewer = next(count for count in range(min(world_size, batch_size), 0, -1) if batch_size % count == 0)
@@ -313,10 +286,22 @@ def check_streams(streams: int, batch_size: int) -> None:
         raise invalid("streams", f"must divide batch_size = {batch_size}", streams)
 
 
-def check_loader(loader: object) -> None:
-    """Raise ArgumentError unless an adapter got a Loader or a Mixture."""
-    if not isinstance(loader, StepBatches):
-        raise invalid("loader", "must be a flat_tokens.Loader or Mixture", loader)
+@contextmanager
+def _reading_ahead(prefetch: bool | None) -> Iterator[Callable[[Callable[[], Any]], Callable[[], Any]]]:
+    """start(work) begins some work, and returns a function that waits for its result or raises its error.
+
+    prefetch: True for a thread, False to work when the result is requested, None for a thread if the process may use
+        more than one processor. On one, a thread that decodes would take time from the thread that trains.
+    """
+    if not (prefetch or (prefetch is None and len(os.sched_getaffinity(0)) > 1)):
+        yield lambda work: work
+        return
+    thread = ThreadPoolExecutor(1, "flat_tokens-prefetch")
+    try:
+        yield lambda work: thread.submit(work).result
+    finally:
+        if not is_finalizing():
+            thread.shutdown()
 
 
 _ALL: weakref.WeakSet[StepBatches] = weakref.WeakSet()

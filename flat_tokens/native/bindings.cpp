@@ -1,9 +1,7 @@
 // The module flat_tokens._core checks arguments and releases the GIL. flat_tokens/_core.pyi documents it.
 #include "cut_rows.hpp"
-#include "decode_ids.hpp"
 #include "find_matches.hpp"
-#include "next_fit.hpp"
-#include "permute.hpp"
+#include "loops.hpp"
 
 #include "common/content_hash.hpp"
 
@@ -46,8 +44,9 @@ void require_bytes(const char *name, size_t found, size_t wanted) {
 }
 
 // Checks that the rows are within the tokens and that the outputs have matching sizes.
-void cut(flat_tokens::Kind kind, nb::handle encoded, nb::handle firsts, size_t length, int64_t fill,
-         nb::handle second, nb::handle ids, nb::handle is_start) {
+template <flat_tokens::Kind kind>
+void cut(nb::handle encoded, nb::handle firsts, size_t length, int64_t fill, nb::handle second,
+         nb::handle ids, nb::handle is_start) {
   const Memory from(encoded, false), where(firsts, false);
   const Memory to_second(second, true), to_ids(ids, true), to_is_start(is_start, true);
   const size_t token_count = from.bytes() / sizeof(uint32_t), rows = where.bytes() / sizeof(int64_t);
@@ -77,16 +76,6 @@ void cut(flat_tokens::Kind kind, nb::handle encoded, nb::handle firsts, size_t l
     run(to_ids.as<uint32_t>());
   else
     run(to_ids.as<uint64_t>());
-}
-
-void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, uint32_t start_id, nb::handle inputs,
-              nb::handle targets, nb::handle is_start) {
-  cut(flat_tokens::Kind::inputs, encoded, firsts, length, start_id, inputs, targets, is_start);
-}
-
-void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ignored, nb::handle labels,
-                nb::handle ids, nb::handle is_start) {
-  cut(flat_tokens::Kind::labels, encoded, firsts, length, ignored, labels, ids, is_start);
 }
 
 // Rows are short, so the GIL is kept. is_start: None for no flags.
@@ -160,15 +149,12 @@ private:
 
 NB_MODULE(_core, m) {
   m.doc() = "Native loops of flat_tokens; see flat_tokens/_core.pyi.";
-  m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("start_id"),
-        nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
-  m.def("cut_labels", &cut_labels, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"),
-        nb::arg("ignored"), nb::arg("labels"), nb::arg("ids"), nb::arg("is_start"));
-  m.def("decode_ids", &decode_ids, nb::arg("encoded"), nb::arg("ids"), nb::arg("is_start").none());
-  m.def("find_matches", &find_matches, nb::arg("values"), nb::arg("shortest"), nb::arg("block_tokens"),
-        nb::arg("farthest"), nb::arg("matches"), nb::arg("table"));
-  m.def("next_fit", &next_fit, nb::arg("starts"), nb::arg("begin"), nb::arg("max_tokens"), nb::arg("bounds"));
-  m.def("permute", &permute, nb::arg("values"), nb::arg("size"), nb::arg("keys"));
+  m.def("cut_rows", &cut<flat_tokens::Kind::inputs>);
+  m.def("cut_labels", &cut<flat_tokens::Kind::labels>);
+  m.def("decode_ids", &decode_ids, nb::arg(), nb::arg(), nb::arg().none());
+  m.def("find_matches", &find_matches);
+  m.def("next_fit", &next_fit);
+  m.def("permute", &permute);
   nb::class_<Hash>(m, "Xxh64")
       .def(nb::init<>())
       .def("update", &Hash::update, nb::arg("data"))

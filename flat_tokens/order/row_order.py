@@ -29,10 +29,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import invalid
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import Int64
-from flat_tokens.order.permutation import check_seed, derive_key, derive_keys, permute
+from flat_tokens.order.permutation import derive_key, derive_keys, permute
 
 BLOCKS, SHORT, WINDOW, OFFSET = 1, 2, 3, 4
 MAX_STREAMS = 64
@@ -100,18 +99,7 @@ class RowOrder:
         seed: int,
         shuffle: bool = True,
     ) -> RowOrder:
-        """An order that shuffles about shuffle_blocks blocks at a time over all streams, at least one per stream.
-
-        Raise ArgumentError for a number below 1 or a seed outside [0, 2^64).
-        """
-        for name, value in (
-            ("streams", streams),
-            ("block_rows", block_rows),
-            ("shuffle_blocks", shuffle_blocks),
-        ):
-            if value < 1:
-                raise invalid(name, "must be at least 1", value)
-        check_seed(seed)
+        """An order that shuffles about shuffle_blocks blocks at a time over all streams, at least one per stream."""
         blocks = -(-row_count // block_rows)
         lanes, window_blocks = 1, min(shuffle_blocks, blocks + 1)
         is_staggered = shuffle and 2 * blocks > shuffle_blocks  # otherwise all of it fits into memory
@@ -234,7 +222,7 @@ class Draws:
                 rows[here] = self.places[here]
                 continue
             keys = derive_keys(derive_key(order.seed, epoch, WINDOW), self.lanes[here], first[here])
-            within = permute(inside[here][:, None], size, keys[:, None])[:, 0]
+            within = permute(inside[here], size, keys)
             rows[here] = _permuted_blocks(order, epoch, first[here] + within)
         return rows
 

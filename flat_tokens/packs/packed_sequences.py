@@ -7,6 +7,7 @@ pack i of torchtune's PackedDataset (docs/reference/batches-and-packing.md).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import SupportsIndex
 
 import numpy as np
@@ -14,15 +15,15 @@ import numpy.typing as npt
 
 from flat_tokens.arguments import choice, flag, integer, invalid, split
 from flat_tokens.errors import ArgumentError
-from flat_tokens.format import LARGEST_TOKEN_ID, Int32, Int64
+from flat_tokens.format import LARGEST_TOKEN_ID, Bools, Int32, Int64
 from flat_tokens.order.permutation import LARGEST_SEED, derive_key, permute
 from flat_tokens.packs.best_fit import BestFitPlan, default_window_seqs
 from flat_tokens.packs.in_order import GreedyPlan, SplitPlan
-from flat_tokens.packs.pack import Pack
 from flat_tokens.packs.plan import PackingReport, Plan
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.rows import segments
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
-from flat_tokens.rows.indexed_rows import IndexedRows
+from flat_tokens.rows.reader import IndexedRows
 from tokenmill.stores.system import cached_property
 
 MAX_PACK = 2**31 - 1
@@ -31,7 +32,66 @@ STRATEGIES = ("greedy", "best-fit")
 SHUFFLED_TOKENS = 2**20  # per block of `shuffled`
 LOADER_BLOCK = 2**16  # tokens
 MAX_LOADER_BLOCK = 2**23  # tokens
+FIELDS = ("tokens", "labels", "input_pos", "seq_lens")  # of torchtune
 BLOCKS, PACKS = 6, 7  # parts of keys
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A pack: whole sequences in a row of fixed length. Read it by attribute or by key.
+
+    dict(pack) has torchtune's four fields. Labels are not shifted; the model shifts.
+
+    tokens: int32[max_seq_len], padding_id at padding.
+    labels: int32[max_seq_len], the tokens, -100 where no loss is computed.
+    input_pos: int32[max_seq_len], the position in the sequence. Padding continues it, up to max_seq_len - 1.
+    seq_lens: int32[segments], tokens of each sequence or part of one, then of the padding; their sum is max_seq_len.
+    token_count: tokens before the padding.
+    """
+
+    tokens: Int32
+    labels: Int32
+    input_pos: Int32
+    seq_lens: Int32
+    token_count: int
+
+    def __getitem__(self, field: str) -> Int32:
+        if field not in FIELDS:
+            raise KeyError(f"fields of a pack are {', '.join(FIELDS)} (got {field!r})")
+        value: Int32 = getattr(self, field)
+        return value
+
+    def keys(self) -> tuple[str, ...]:
+        """("tokens", "labels", "input_pos", "seq_lens")."""
+        return FIELDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FIELDS)
+
+    def __len__(self) -> int:
+        return len(FIELDS)
+
+    @property
+    def cu_seqlens(self) -> Int32:
+        """Bounds of the segments: int32[segments + 1]. seq_lens [3, 2, 1] -> [0, 3, 5, 6]."""
+        found: Int32 = np.cumsum([0, *self.seq_lens], dtype=np.int32)
+        return found
+
+    @property
+    def max_seqlen(self) -> int:
+        """Tokens of the longest segment."""
+        return int(self.seq_lens.max())
+
+    @property
+    def segment_ids(self) -> Int32:
+        """1 for the tokens of the first sequence, 2 for the second and so on, 0 at padding: int32[max_seq_len]."""
+        lengths = np.array([self.token_count], dtype=np.int32)
+        found: Int32 = segments.segment_ids(self.cu_seqlens, len(self.tokens), lengths)[0]
+        return found
+
+    def mask(self) -> Bools:
+        """The causal attention mask within each sequence, bool[max_seq_len, max_seq_len]."""
+        return segments.block_causal_mask(self.segment_ids)
 
 
 class PackedSequences(Sequence[Pack]):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.format import SPLITS
 from flat_tokens.report.figures import Figures, Shown, SplitFigures
+from flat_tokens.statistics import value_text
 from tokenmill.html import numbers
 from tokenmill.html.components import (
     SERIES,
@@ -78,64 +77,72 @@ def _cards(figures: Figures) -> list[tuple[str, str]]:
 
 
 def _comparison(figures: Figures) -> str:
-    rows: list[list[str]] = []
-
-    def row(label: str, of: Callable[[SplitFigures], str]) -> None:
-        rows.append([label, *map(of, figures.splits)])
-
-    row("sequences", lambda split: f"{split.facts['seq_count']:,}")
-    row("tokens", lambda split: f"{split.facts['token_count']:,}")
     all_tokens = figures.sum("token_count")
-    row("share of all tokens", lambda split: numbers.percent(split.facts["token_count"], all_tokens))
-    if any(split.facts["trained_tokens"] is not None for split in figures.splits):
-        row("trained", lambda split: f"{split.facts['trained_tokens'] or 0:,}")
-    row("mean tokens per sequence", _mean)
-    for percent, label in PERCENTILES.items():
-        rows.append([label, *(_percentile(split, percent) for split in figures.splits)])
-    if figures.entries is not None:
-        row("bytes of text per token", _rate)
-    row("distinct IDs", lambda split: f"{len(split.ids.values):,}")
-    row("largest ID", lambda split: f"{split.facts['max_token_id']:,}")
-    row("on disk", lambda split: numbers.storage(split.facts["disk_bytes"]))
-    row(
-        "bytes on disk per token",
-        lambda split: numbers.ratio(split.facts["disk_bytes"], split.facts["token_count"]),
-    )
-    row("compression", lambda split: escaped(str(split.facts["compression"])))
+
+    def columns(split: SplitFigures) -> dict[str, str]:
+        facts, lengths = split.facts, split.lengths
+        found = {
+            "sequences": f"{facts['seq_count']:,}",
+            "tokens": f"{facts['token_count']:,}",
+            "share of all tokens": numbers.percent(facts["token_count"], all_tokens),
+        }
+        if any(each.facts["trained_tokens"] is not None for each in figures.splits):
+            found["trained"] = f"{facts['trained_tokens'] or 0:,}"
+        found["mean tokens per sequence"] = f"{lengths.sum / lengths.total:,.1f}" if lengths.total else "–"
+        for percent, label in PERCENTILES.items():
+            found[label] = f"{lengths.percentile(percent):,}" if lengths.total else "–"
+        if figures.entries is not None:
+            found["bytes of text per token"] = _rate(split)
+        return found | {
+            "distinct IDs": f"{len(split.ids.values):,}",
+            "largest ID": f"{facts['max_token_id']:,}",
+            "on disk": numbers.storage(facts["disk_bytes"]),
+            "bytes on disk per token": numbers.ratio(facts["disk_bytes"], facts["token_count"]),
+            "compression": escaped(str(facts["compression"])),
+        }
+
+    splits = [columns(split) for split in figures.splits]
+    rows = [[label, *(split[label] for split in splits)] for label in splits[0]]
     return section("Train and validation", table(["", *heads(SPLITS)], rows), _sample_note(figures))
 
 
 def _lengths(figures: Figures) -> str:
     longest = max((split.lengths.values[-1] for split in figures.splits if split.lengths.total), default=1)
     edges = length_edges(longest)
-    binned: list[list[Counted]] = []
+    seqs: list[Counted] = []
+    tokens: list[Counted] = []
     for split in figures.splits:
-        bins = np.searchsorted(edges, split.lengths.values, "right") - 1
-        weights = split.lengths.counts, split.lengths.counts * split.lengths.values
-        binned.append([np.bincount(bins, each, len(edges) - 1).astype(np.int64) for each in weights])
-    used = np.flatnonzero(sum(seqs for seqs, _ in binned))
-    low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
-    spans = [numbers.span(int(edges[at]), int(edges[at + 1]) - 1) for at in range(low, high)]
-    labels = [f"{edge:,}" if edge < 10_000 else numbers.short(edge) for edge in edges[low:high].tolist()]
-    binned = [[counts[low:high] for counts in both] for both in binned]
+        lengths, counts = split.lengths.values, split.lengths.counts
+        for found, weights in ((seqs, counts), (tokens, counts * lengths)):
+            found.append(np.histogram(lengths, edges, weights=weights)[0].astype(np.int64))
+    used = np.flatnonzero(sum(seqs))
+    shown = slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 1)
+    seqs, tokens = ([counts[shown] for counts in each] for each in (seqs, tokens))
+    lows, highs = edges[:-1][shown].tolist(), (edges[1:] - 1)[shown].tolist()
+    spans = [numbers.span(low, high) for low, high in zip(lows, highs, strict=True)]
     tips = [
         [
             f"{span} tokens: {count:,} sequences ({numbers.percent(count, split.lengths.total)}), "
             f"{numbers.percent(held, split.lengths.sum)} of the tokens"
-            for span, count, held in zip(spans, seqs.tolist(), tokens.tolist(), strict=True)
+            for span, count, held in zip(spans, *(each.tolist() for each in both), strict=True)
         ]
-        for split, (seqs, tokens) in zip(figures.splits, binned, strict=True)
+        for split, *both in zip(figures.splits, seqs, tokens, strict=True)
     ]
-    notes = [numbers.many(split.facts["seq_count"], "sequence") for split in figures.splits]
-    plots = _plots(figures, [seqs for seqs, _ in binned], notes, labels, tips, max(-(-(high - low) // 9), 1))
-    columns = [counts.tolist() for both in binned for counts in both]
-    rows = [
-        [span, *(f"{count:,}" for count in counts)] for span, *counts in zip(spans, *columns, strict=True)
-    ]
-    titles = [f"{head}: {what}" for head in heads(SPLITS) for what in ("sequences", "tokens")]
+    columns = {
+        f"{head}: {what}": [f"{count:,}" for count in counts.tolist()]
+        for head, *both in zip(heads(SPLITS), seqs, tokens, strict=True)
+        for what, counts in zip(("sequences", "tokens"), both, strict=True)
+    }
     return section(
         "Sequence lengths",
-        plots + folded("The numbers", table(["tokens per sequence", *titles], rows)),
+        _plots(
+            figures,
+            seqs,
+            [numbers.many(split.facts["seq_count"], "sequence") for split in figures.splits],
+            [f"{low:,}" if low < 10_000 else numbers.short(low) for low in lows],
+            tips,
+        )
+        + _folded({"tokens per sequence": spans} | columns),
         "Tokens per sequence, in bins that grow by a third to a half. The height is the share of the split's "
         "sequences, on the same scale for both splits.",
     )
@@ -144,31 +151,25 @@ def _lengths(figures: Figures) -> str:
 def _bytes_per_token(figures: Figures) -> str:
     if figures.entries is None:
         return ""
-    columns = [
-        np.bincount(
-            np.minimum(split.text.values, LARGEST_BYTES_BAR), split.text.counts, LARGEST_BYTES_BAR + 1
-        )[1:].astype(np.int64)
-        for split in figures.splits
-    ]
-    labels = [str(size) for size in range(1, LARGEST_BYTES_BAR)] + [f"{LARGEST_BYTES_BAR}+"]
-    shares = [[numbers.percent(int(count), int(column.sum())) for count in column] for column in columns]
-    tips = [
-        [
-            f"{label} byte{'s' if label != '1' else ''}: {share} of the tokens"
-            for label, share in zip(labels, column, strict=True)
-        ]
-        for column in shares
-    ]
-    notes = [
-        f"{_rate(split)} on average" if column.any() else "no tokens"
-        for split, column in zip(figures.splits, columns, strict=True)
-    ]
-    numbers_table = table(["bytes", *heads(SPLITS)], zip(labels, *shares, strict=True))
+    labels = [*map(str, range(1, LARGEST_BYTES_BAR)), f"{LARGEST_BYTES_BAR}+"]
+    columns, shares, tips, notes = [], [], [], []
+    for split in figures.splits:
+        sizes = np.minimum(split.text.values, LARGEST_BYTES_BAR)
+        columns.append(np.bincount(sizes, split.text.counts, LARGEST_BYTES_BAR + 1)[1:].astype(np.int64))
+        shares.append([numbers.percent(int(count), int(columns[-1].sum())) for count in columns[-1]])
+        texts = [f"{label} byte{'s' if label != '1' else ''}: " for label in labels]
+        tips.append([f"{text}{share} of the tokens" for text, share in zip(texts, shares[-1], strict=True)])
+        notes.append(f"{_rate(split)} on average" if columns[-1].any() else "no tokens")
     return section(
         "Bytes per token",
-        _plots(figures, columns, notes, labels, tips, 1) + folded("The numbers", numbers_table),
+        _plots(figures, columns, notes, labels, tips)
+        + _folded({"bytes": labels} | dict(zip(heads(SPLITS), shares, strict=True))),
         "Bytes of text per token. The height is the share of the split's tokens, without special tokens.",
     )
+
+
+def _folded(columns: dict[str, list[str]]) -> str:
+    return folded("The numbers", table(list(columns), zip(*columns.values(), strict=True)))
 
 
 def _plots(
@@ -177,11 +178,10 @@ def _plots(
     notes: Sequence[str],
     labels: Sequence[str],
     tips: Sequence[Sequence[str]],
-    step: int,
 ) -> str:
     """Return a histogram per split, on one scale. columns: the counts of each split."""
     shares = [column / max(column.sum(), 1) for column in columns]
-    top = max(float(share.max()) or 1.0 for share in shares)
+    top, step = max(float(share.max()) or 1.0 for share in shares), max(-(-len(labels) // 16), 1)
     plots = []
     for split, series, share, note, tip in zip(figures.splits, SERIES, shares, notes, tips, strict=True):
         highest = f"; the highest bar is {numbers.percent(share.max(), 1)}" if share.any() else ""
@@ -288,7 +288,7 @@ def _entry(figures: Figures, id_: int) -> str:
 def _origin(figures: Figures) -> str:
     facts, sources = figures.facts, figures.facts["sources"]
     rows = [
-        [f"{title}: {escaped(str(key))}", _value(value)]
+        [f"{title}: {escaped(str(key))}", f'<span class="wrap">{escaped(value_text(key, value))}</span>']
         for title in ("tokenizer", "options", "versions")
         for key, value in (facts[title] or {}).items()
     ]
@@ -304,19 +304,6 @@ def _origin(figures: Figures) -> str:
     made = table(["", ""], rows, "origin") if rows else "<p class=note>The dataset has no manifest.</p>"
     files = f"{table(['source', *SOURCE_FIGURES.values()], listed, 'origin')}{more}" if listed else ""
     return section("Provenance", made + files)
-
-
-def _value(value: Any) -> str:
-    """Return a JSON value for people: None -> none; {"train": 3} -> train 3; 4294967296 -> 4,294,967,296."""
-    if value is None or value == {}:
-        text = "none"
-    elif isinstance(value, dict):
-        text = ", ".join(f"{key} {part}" for key, part in value.items())
-    elif isinstance(value, int) and not isinstance(value, bool):
-        text = f"{value:,}"
-    else:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f'<span class="wrap">{escaped(text)}</span>'
 
 
 def _sample_note(figures: Figures) -> str:
@@ -346,11 +333,3 @@ def length_edges(longest: int) -> npt.NDArray[np.int64]:
 
 def _rate(split: SplitFigures) -> str:
     return numbers.ratio(split.text.sum, split.text.total)
-
-
-def _mean(split: SplitFigures) -> str:
-    return f"{split.lengths.sum / split.lengths.total:,.1f}" if split.lengths.total else "–"
-
-
-def _percentile(split: SplitFigures, percent: int) -> str:
-    return f"{split.lengths.percentile(percent):,}" if split.lengths.total else "–"

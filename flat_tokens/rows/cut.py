@@ -49,7 +49,8 @@ class RowCut:
         id_bytes = -(-shape[0] * shape[1] * dtype.itemsize // LINE_BYTES) * LINE_BYTES
         memory = self._memory(2 * id_bytes + shape[0] * shape[1] + LINE_BYTES)
         at = -memory.ctypes.data % LINE_BYTES
-        second, ids = (np.ndarray(shape, dtype, memory, at + offset) for offset in (0, id_bytes))
+        second: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, at)
+        ids: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, at + id_bytes)
         is_start: Bools = np.ndarray(shape, np.bool_, memory, at + 2 * id_bytes)
         if self._is_labelled:
             _core.cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)

@@ -9,20 +9,25 @@ fetched last and only if needed. Last tokens of zarr chunks are remembered.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.errors import CONVERT_AGAIN, damaged
+from flat_tokens.arguments import invalid
+from flat_tokens.errors import CONVERT_AGAIN, RangeError, damaged
 from flat_tokens.format import Bools, Int64, Uint32
-from flat_tokens.masks import put_trained
+from flat_tokens.masks import mask_of, put_trained
 from flat_tokens.order.row_order import counting
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.cut import RowTable, windows_of
+from flat_tokens.rows.batch import Batch
+from flat_tokens.rows.cut import RowCut, RowTable, windows_of
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.mapped_stream import MappedStream
 from flat_tokens.storage.pieces import entered
 
 MAX_LAST_TOKENS = 2**18  # limit for the last tokens that are remembered, 100 bytes each
@@ -134,6 +139,10 @@ class RowReader:
         before = min(start, 1)
         return self._tokens.peek(start - before, start + length), before
 
+    def stream(self) -> MappedStream | None:
+        """All tokens as one mapped array, if rows can be cut from it: row r begins at r * length. Otherwise None."""
+        return self._tokens.stream() if self.is_plain else None
+
     def request(self, rows: Int64) -> Request:
         """Prepare to read some rows. From a store, this sends the first requests."""
         ranges = self.source.token_ranges(rows)
@@ -192,7 +201,7 @@ class RowReader:
         scratch = np.empty(chunk, dtype=tokens.dtype)  # takes memory only if it is used
         for index, (first, last), (low, high) in zip(indexes.tolist(), *spans, strict=True):
             base, here = index * chunk, parts[low:high]
-            end = max([*(stop for _, stop, _, _ in here), *whole.stops[first:last][-1:].tolist()]) - base
+            end = max([*[stop for _, stop, _, _ in here], *whole.stops[first:last][-1:].tolist()]) - base
             values = tokens.load_chunk(index, scratch, end)
             if len(values) == chunk and len(self._last_tokens) < MAX_LAST_TOKENS:
                 self._last_tokens[index] = int(values[-1])
@@ -224,6 +233,51 @@ class RowReader:
             counts = np.bincount(ranges.places, ranges.stops - ranges.starts, len(slots))
             found[:] = np.arange(trained.shape[1]) < counts[:, None]
         trained[slots] = found
+
+
+class IndexedRows:
+    """The rows of `source` as batches of int32: batch([3, 1]) is rows 3 and 1. Picklable and thread-safe.
+
+    The rows of one call are read together: each zarr chunk is decoded once, and a store gets few large requests.
+
+    array: the split that the source belongs to.
+    start_id: input before the first token of each sequence.
+    noun: "row" or "pack", for errors.
+    """
+
+    def __init__(self, array: Any, source: RowSource, start_id: int = 0, noun: str = "row") -> None:
+        self._name = array.name
+        self._noun = noun
+        self.start_id = start_id
+        self.kind = source.kind
+        self._reader = RowReader(array.encoded_tokens, source, mask_of(array))
+
+    def __len__(self) -> int:
+        return self._reader.source.row_count
+
+    def batch(self, indexes: Iterable[Any]) -> Batch:
+        """Some rows in the given order, each index in [-len, len). Raise RangeError, an IndexError, otherwise."""
+        if not isinstance(indexes, Iterable):
+            raise invalid("indexes", "must be a list of integers", indexes)
+        rows: Int64 = np.array([self._position(index) for index in indexes], dtype=np.int64)
+        cut = RowCut(self._reader.source.length, np.dtype(np.int32), self.start_id)
+        if len(rows) == 1 and self._reader.is_plain:  # a table would cost more than the row
+            encoded, first = self._reader.plain_row(int(rows[0]))
+            return cut.batch(encoded, np.array([first]))
+        slots = np.arange(len(rows))
+        table = RowTable(max(1, len(rows)), cut.length, self._reader.source.is_padded, self._reader.is_masked)
+        self._reader.read(self._reader.request(rows), table, slots, is_cached=True)
+        return table.batch(slots, cut)
+
+    def _position(self, index: Any) -> int:
+        what, count = f"index of a {self._noun}", len(self)
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise invalid(what, "must be an integer", index, "Use batch() for several.") from None
+        if not -count <= position < count:
+            raise RangeError(f"{self._name}: {what} must be in [{-count}, {count}) (got {position})")
+        return position % count
 
 
 def _cut(ranges: _Pieces, chunk: int) -> _Pieces:

@@ -18,7 +18,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens.__main__ import main
-from flat_tokens.exchange.export_dataset import not_an_export
+from flat_tokens.exchange.transfer import not_an_export
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.unfinished import Unfinished
 

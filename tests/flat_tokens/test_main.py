@@ -200,30 +200,6 @@ def test_text_the_locale_lacks_gave_a_traceback(make_dataset: Any) -> None:
     assert (result.returncode, result.stderr) == (0, b"")
 
 
-POOL = """
-import os, time
-from concurrent.futures import wait
-from flat_tokens.commands import worker_pool
-
-pool = worker_pool(3)
-begun = [pool.submit(os.getpid) for _ in range(3)] + [pool.submit(time.sleep, 600) for _ in range(2)]
-wait(begun[:3])
-print("begun", flush=True)
-wait(begun)
-"""
-
-
-def test_workers_end_with_a_parent_that_is_killed() -> None:
-    """Busy workers and an idle one, which once ran forever. Each holds the pipe that is read here."""
-    with subprocess.Popen(
-        [sys.executable, "-c", POOL], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as parent:
-        assert parent.stdout is not None
-        assert parent.stdout.readline() == b"begun\n"
-        parent.kill()
-        assert parent.communicate(timeout=20) == (b"", None)
-
-
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "lz4-bitshuffle", "none"])
 def test_info_says_whether_reading_compares_checksums(

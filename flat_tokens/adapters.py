@@ -1,4 +1,4 @@
-"""Rows by number with the fields of an adapter: the shared part of torch.RowDataset and grain.RowSource."""
+"""The shared parts of the adapters for PyTorch, JAX and Grain: rows by number, and steps with a state."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import flag, integer, split
+from flat_tokens.arguments import flag, integer, invalid, split
 from flat_tokens.fields import DEFAULT, OF_A_ROW, Fields
 from flat_tokens.format import LARGEST_TOKEN_ID
+from flat_tokens.loading.steps import StepBatches, steps_range
 from flat_tokens.packs.packed_sequences import PackedSequences
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.indexed_rows import IndexedRows
-from flat_tokens.rows.reader import PackedRows, RowSource
+from flat_tokens.rows.reader import IndexedRows, PackedRows, RowSource
+
+Integers = type[np.signedinteger[Any]]
 
 
 class RowItems:
@@ -57,8 +59,44 @@ class RowItems:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def _items(self, indexes: Iterable[Any], dtype: type[np.signedinteger[Any]]) -> list[dict[str, Any]]:
+    def _items(self, indexes: Iterable[Any], dtype: Integers) -> list[dict[str, Any]]:
         """Several rows, read together."""
         batch = self._rows.batch(indexes)
         arrays = self._fields.make(batch, dtype)
         return [{name: values[row] for name, values in arrays.items()} for row in range(len(batch))]
+
+
+class ResumableSteps:
+    """The steps [step, stop) of a Loader or Mixture, cut for some fields, and the state to resume at the next step."""
+
+    def __init__(
+        self, loader: StepBatches, step: int, stop: int | None, fields: Fields, dtype: Integers
+    ) -> None:
+        check_loader(loader)
+        self.loader = loader
+        self.step, self.stop = steps_range(step, stop)
+        self._fields = fields
+        self._cut = loader.cut_as(dtype, fields.is_cut_with_labels)
+        self._next_step = self.step
+        self._default_stop = loader.default_stop(self.step)  # of the current pass
+
+    def _end(self) -> int | None:
+        """The end of the current pass, not before its next step; None for no end."""
+        stop = self._default_stop if self.stop is None else self.stop
+        return None if stop is None else max(self._next_step, stop)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state to resume at the next step: small, picklable and made of plain values."""
+        return self.loader.state_at(self._next_step) | {"stop": self._default_stop}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Resume where the state was taken. Raise ArgumentError with the first difference."""
+        self._next_step = self.loader.step_of(state)
+        default_stop = self.loader.default_stop(self._next_step)
+        self._default_stop = state.get("stop", default_stop)
+
+
+def check_loader(loader: object) -> None:
+    """Raise ArgumentError unless an adapter got a Loader or a Mixture."""
+    if not isinstance(loader, StepBatches):
+        raise invalid("loader", "must be a flat_tokens.Loader or Mixture", loader)
