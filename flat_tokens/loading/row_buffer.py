@@ -37,11 +37,6 @@ class StepGroup(NamedTuple):
     step_count: int
     draws: Draws
 
-    def split(self) -> list[Draws]:
-        """The draws of each step."""
-        count = len(self.draws.places) // self.step_count
-        return [self.draws.select(slice(i * count, (i + 1) * count)) for i in range(self.step_count)]
-
 
 @dataclass(frozen=True)
 class Share:
@@ -118,7 +113,7 @@ class RowBuffer:
         self._lock = threading.Lock()
 
         # The slots of each step of a group, and how many parts must be read for it.
-        self._planned: deque[tuple[list[Int64], int]] = deque()
+        self._planned: deque[tuple[Int64, int]] = deque()
         self._parts: deque[_Part] = deque()
         self._parts_read = 0
 
@@ -129,13 +124,13 @@ class RowBuffer:
             return 0
         return min(FETCHED_TOKENS, FETCHED_ROWS * self._cut.length)
 
-    def prepare(self, groups: Sequence[StepGroup]) -> list[Int64]:
+    def prepare(self, groups: Sequence[StepGroup]) -> Int64:
         """Read the windows that the first group needs, and return the slots of each of its steps.
 
         groups: of successive steps, also from call to call. The later ones are planned ahead.
         """
         for group in groups[len(self._planned) :]:
-            slots = [self._plan(draws) for draws in group.split()]
+            slots = self._plan(group.draws).reshape(group.step_count, -1)
             self._planned.append((slots, self._parts_read + len(self._parts)))
         found, parts = self._planned.popleft()
         while self._parts_read < parts:
@@ -180,7 +175,7 @@ class RowBuffer:
             left = left[slots[left] < 0]
             if not len(left):
                 return slots
-            # A lane may need several windows for one step; the first one comes first.
+            # A lane may need several windows for the steps; the first one comes first.
             _, first = np.unique(lanes[left], return_index=True)
             self._open(draws.select(left[first]), lanes[left[first]])
 
@@ -259,10 +254,10 @@ class MappedRows:
         self._stream = stream
         self._cut = cut
 
-    def prepare(self, groups: Sequence[StepGroup]) -> list[Int64]:
+    def prepare(self, groups: Sequence[StepGroup]) -> Int64:
         """Make the rows of the first group readable. Return the first token of each row, for each of its steps."""
         firsts = self._touch(groups[0].draws, is_alone=False)
-        return list(firsts.reshape(groups[0].step_count, -1))
+        return firsts.reshape(groups[0].step_count, -1)
 
     def batch(self, firsts: Int64) -> Batch:
         """A batch of prepared rows."""

@@ -187,7 +187,7 @@ class StepBatches(ABC):
         upcoming = deque(itertools.islice(groups, 1 + -(-rows.tokens_ahead // (count * batch_tokens))))
         with _reading_ahead(prefetch) as start:
 
-            def begin() -> Callable[[], list[Int64]] | None:
+            def begin() -> Callable[[], Int64] | None:
                 return start(functools.partial(rows.prepare, list(upcoming))) if upcoming else None
 
             result = begin()
