@@ -4,6 +4,12 @@
 // since rows come from memory.
 #include "cut_rows.hpp"
 
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define FLAT_TOKENS_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define FLAT_TOKENS_CLONES
+#endif
+
 namespace flat_tokens {
 
 namespace {
@@ -23,8 +29,9 @@ template <class Id> inline Id id_or(Id fill, uint32_t token, uint32_t flag) {
 // Rows are mostly on different pages, which hardware prefetchers do not follow. The next row is therefore
 // prefetched to the second-level cache, which has room for more pending lines than the first.
 template <Kind kind, class Id>
-void cut(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id fill,
-         Id *__restrict second, Id *__restrict ids, uint8_t *__restrict is_start) {
+FLAT_TOKENS_CLONES void cut(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length,
+                            Id fill, Id *__restrict second, Id *__restrict ids,
+                            uint8_t *__restrict is_start) {
   constexpr size_t before = kind == Kind::inputs;
   for (size_t row = 0; row < count; ++row, second += length, ids += length, is_start += length) {
     const uint32_t *const here = encoded + firsts[row];

@@ -48,7 +48,7 @@ class RowCut:
         shape, dtype = (len(firsts), self.length), self._dtype
         id_bytes = -(-shape[0] * shape[1] * dtype.itemsize // LINE_BYTES) * LINE_BYTES
         memory = self._memory(2 * id_bytes + shape[0] * shape[1] + LINE_BYTES)
-        at = -memory.ctypes.data % LINE_BYTES
+        at = -memory.__array_interface__["data"][0] % LINE_BYTES
         second: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, at)
         ids: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, at + id_bytes)
         is_start: Bools = np.ndarray(shape, np.bool_, memory, at + 2 * id_bytes)

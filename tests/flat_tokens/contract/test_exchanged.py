@@ -27,7 +27,7 @@ SUFFIXES = {"megatron": "", "npy": ".npy", "nanogpt": ".bin"}
 def small_blocks() -> Iterator[None]:
     """Shrink blocks, so that small datasets have many."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in (("blocks.BLOCK_TOKENS", 32), ("files.BLOCK_TOKENS", 24), ("files.PIECE", 5)):
+        for name, size in (("transfer.BLOCK_TOKENS", 32), ("files.BLOCK_TOKENS", 24), ("files.PIECE", 5)):
             patch.setattr(f"flat_tokens.exchange.{name}", size)
         patch.setattr("flat_tokens.exchange.mds.BLOCK_TOKENS", 24)
         yield
