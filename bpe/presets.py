@@ -84,10 +84,7 @@ PRESETS: Final = (
     Preset(("smollm", "starcoder", "starcoder-2"), (Digits(individual_digits=True), _GPT2)),
     Preset(("command-r",), (Digits(individual_digits=True), _GPT2), "NFC"),
     Preset(("tiny-aya",), (_split(_RIGHT_GROUPED_DIGITS), _split(O200K), _BYTES)),
-    Preset(
-        ("falcon",),
-        (Punctuation("Contiguous"), _GPT2, Digits(), _split("[0-9][0-9][0-9]")),
-    ),
+    Preset(("falcon",), (Punctuation("Contiguous"), _GPT2, Digits(), _split("[0-9][0-9][0-9]"))),
     Preset(("bloom",), (_split(r" ?[^(\s|[.,!?…。，、।۔،])]+"), _BYTES)),
     Preset(("k-exaone",), (_split(_EXAONE), _BYTES)),
     Preset(("nanochat", "rustbpe"), (_as_tiktoken(_NANOCHAT), _BYTES)),

@@ -9,6 +9,7 @@ at the end of a line, so that it does not displace many others. No text is taken
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -17,7 +18,7 @@ from bpe.pretoken_counts.sources import FileRange, Stream
 from tokenmill.inputs import _core
 from tokenmill.inputs.json_array import is_array
 from tokenmill.inputs.sizes import bytes_text
-from tokenmill.inputs.source_list import Source as File
+from tokenmill.inputs.source_list import SourceList
 from tokenmill.inputs.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def sampled(
     """
     check_range("sample_bytes", sample_bytes, 1)
     check_whole("seed", seed)
-    files: list[File] = []
+    files = SourceList()
     for source in sources:
         if isinstance(source, Stream) or source.file.version:
             raise BadArgument(
@@ -69,21 +70,20 @@ def sampled(
     separators = [token.encode() for token in options.special_tokens] or [b"\n"]
     spans: list[FileRange] = []
     taken = 0
-    file_start = place = taken_stop = 0  # taken_stop: end of the last span in the file at `place`
+    starts = files.starts()
+    sampled_file = taken_stop = 0  # the file of the last span, and its end
     for window in range(windows):
         first = window * total_bytes // windows
         room = (window + 1) * total_bytes // windows - first - window_bytes
-        start = first + generator.randrange(max(1, room + 1)) - file_start
-        while start >= files[place].size_bytes:
-            start -= files[place].size_bytes
-            file_start += files[place].size_bytes
-            place += 1
-            taken_stop = 0
+        first += generator.randrange(max(1, room + 1))
+        place = bisect_right(starts, first) - 1
         file = files[place]
-        stop = min(file.size_bytes, start + window_bytes)
-        if taken_stop >= stop:
+        first -= starts[place]
+        stop = min(file.size_bytes, first + window_bytes)
+        if place == sampled_file:
+            first = max(first, taken_stop)
+        if first >= stop:
             continue
-        first = max(start, taken_stop)
         if file.kind.format == "text" and not options.text_separator:
             try:
                 with open(file.path, "rb") as opened:  # noqa: PTH123 - keeps the path as given
@@ -93,7 +93,7 @@ def sampled(
         if stop > first:
             spans.append(FileRange(file, first, stop))
             taken += stop - first
-            taken_stop = stop
+            sampled_file, taken_stop = place, stop
     if not spans:
         raise BadArgument(
             f"sample_bytes: too small for one character, line or document (got {sample_bytes}). Raise it."

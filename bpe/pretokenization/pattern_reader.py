@@ -227,9 +227,12 @@ class PatternReader(ABC):
         found = self.set_escape(letter, start, in_class=False)
         return self.letters(found) if isinstance(found, str) else Characters(found)
 
-    def word(self, negated: bool = False) -> Choice:
-        r"""Return the node of `\b` or `\B`."""
-        return word_boundary(required(self.dialect, "\\w"), negated)
+    def word_boundary(self, negated: bool) -> Choice:
+        r"""Return the node of `\b`, or of `\B` if negated."""
+        word = Characters(required(self.dialect, "\\w"))
+        before, after = ([Look(word, behind, no) for no in (False, True)] for behind in (True, False))
+        pairs = zip(before, after if negated else reversed(after), strict=True)
+        return Choice(tuple(Sequence(pair) for pair in pairs))
 
     # Groups.
 
@@ -475,13 +478,6 @@ def is_anchor(part: Part) -> bool:
             for option in part.options
         )
     return isinstance(part, TextStart | TextEnd | Look)
-
-
-def word_boundary(word: CodePoints, negated: bool) -> Choice:
-    """Match between a word character and a non-word character, or elsewhere if negated."""
-    before, after = ([Look(Characters(word), behind, no) for no in (False, True)] for behind in (True, False))
-    pairs = zip(before, after if negated else reversed(after), strict=True)
-    return Choice(tuple(Sequence(pair) for pair in pairs))
 
 
 def one_or_all(nodes: list[Node]) -> Node:

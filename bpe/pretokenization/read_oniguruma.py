@@ -96,7 +96,7 @@ class _OnigurumaReader(PatternReader):
             case "Z":
                 return Look(Sequence((Repeat(Characters(NEWLINE), 0, 1), TextEnd())))
             case "b" | "B":
-                return self.word(negated=letter == "B")
+                return self.word_boundary(negated=letter == "B")
             case "g" if self.peek() in ("<", "'"):
                 raise self.unsupported("call of a group, \\g", start)
         if letter in _UNSUPPORTED_ESCAPES:

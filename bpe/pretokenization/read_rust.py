@@ -101,7 +101,7 @@ class RustReader(PatternReader):
                 self.skip_ignored()
                 if self.peek() == "{" and not self.peek(1).isdigit() and self.peek(1) != ",":
                     raise self.unsupported(f"\\{letter}{{", start)
-                return self.word(negated=letter == "B")
+                return self.word_boundary(negated=letter == "B")
             case "K" | "G" | "<" | ">":
                 raise self.unsupported(f"\\{letter}", start)
             case "g":
