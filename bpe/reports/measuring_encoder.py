@@ -73,19 +73,16 @@ def check_measurable(rules: TextRules | None) -> None:
 def whole_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
     """Return the encoder with all merges."""
     if tokenizer.text_rules is None:
-        return _encoder_of_bytes(tokenizer.core_encoder)
-    return _encoder_of_text(tokenizer, tokenizer.ordinary_entries, tokenizer.merges)
+        return _of_bytes(tokenizer.core_encoder)
+    return _encoder(tokenizer, tokenizer.ordinary_entries, tokenizer.merges, tokenizer.ignore_merges)
 
 
 def merging_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
     """Return the encoder with all merges that emits a pretoken as an entry only if merges produce it."""
     if not tokenizer.ignore_merges:
         return whole_encoder(tokenizer)
-    entries = tokenizer.ordinary_entries
-    if tokenizer.text_rules is not None:
-        return _encoder_of_text(tokenizer, entries, tokenizer.merges, ignore_merges=False)
     merges = None if tokenizer.is_rank_file else tokenizer.merges
-    return _encoder_of_bytes(_core.EntryFile.from_entries(entries, merges).encoder({}, None, False))
+    return _encoder(tokenizer, tokenizer.ordinary_entries, merges, False)
 
 
 def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
@@ -94,14 +91,12 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
     vocab_size: at least `first_size`, without special tokens.
     In a byte-level vocabulary, entries that no merge produces are left out.
     """
-    entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
+    entries = tokenizer.ordinary_entries
     kept = _first_entries(tokenizer)
     if tokenizer.is_rank_file:
         longer = [id_ for id_, entry in entries.items() if len(entry) > 1][: vocab_size - len(kept)]
         kept |= {id_: entries[id_] for id_ in longer}
-        return _encoder_of_bytes(
-            _core.EntryFile.from_entries(kept, None).encoder({}, None, tokenizer.ignore_merges)
-        )
+        return _encoder(tokenizer, kept, None, tokenizer.ignore_merges)
     id_of = {entry: id_ for id_, entry in entries.items()}
     merges = tokenizer.merges
     used = 0
@@ -115,11 +110,7 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> MeasuringEncoder:
     # Merges of a SentencePiece model or a former rank file are ordered by their products. They may use later products.
     there = set(kept.values())
     possible = [pair for pair in merges[:used] if pair[0] in there and pair[1] in there]
-    if rules is not None:
-        return _encoder_of_text(tokenizer, kept, possible)
-    return _encoder_of_bytes(
-        _core.EntryFile.from_entries(kept, possible).encoder({}, None, tokenizer.ignore_merges)
-    )
+    return _encoder(tokenizer, kept, possible, tokenizer.ignore_merges)
 
 
 def first_size(tokenizer: Tokenizer) -> int:
@@ -135,33 +126,22 @@ def _first_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
     return {id_: entry for id_, entry in entries.items() if entry not in made}
 
 
-def _encoder_of_bytes(core: _core.TokenizerCore) -> MeasuringEncoder:
-    lengths = np.zeros(core.max_id + 1, np.uint64)
-    for id_, entry in core.entries().items():
-        lengths[id_] = len(entry)
-    return MeasuringEncoder(core, False, len(lengths), lengths)
+def _of_bytes(core: _core.TokenizerCore) -> MeasuringEncoder:
+    return MeasuringEncoder(core, False, core.max_id + 1, core.entry_lengths().astype(np.uint64))
 
 
-def _encoder_of_text(
+def _encoder(
     tokenizer: Tokenizer,
     entries: dict[int, bytes],
-    merges: list[tuple[bytes, bytes]],
-    ignore_merges: bool | None = None,
+    merges: list[tuple[bytes, bytes]] | None,
+    ignore_merges: bool,
 ) -> MeasuringEncoder:
-    rules = tokenizer.text_rules
-    assert rules is not None
-    unk_id = None if rules.unk_token is None else _id_of(tokenizer, rules.unk_token.encode())
-    core = _core.EntryFile.from_entries(entries, merges).encoder(
-        {},
-        compiled_of(()).automaton,
-        tokenizer.ignore_merges if ignore_merges is None else ignore_merges,
-        rules.for_core(unk_id, tokenizer.core_encoder.has_spaces),
-    )
+    file, rules = _core.EntryFile.from_entries(entries, merges), tokenizer.text_rules
+    if rules is None:
+        return _of_bytes(file.encoder({}, None, ignore_merges))
+    text_rules = rules.for_core(tokenizer.parts.vocabulary.unk_id, tokenizer.core_encoder.has_spaces)
+    core = file.encoder({}, compiled_of(()).automaton, ignore_merges, text_rules)
     return MeasuringEncoder(core, True, tokenizer.max_token_id + 1, np.empty(0, np.uint64))
-
-
-def _id_of(tokenizer: Tokenizer, entry: bytes) -> int | None:
-    return next((id_ for id_, each in tokenizer.vocab.items() if each == entry), None)
 
 
 # -- entries and pretokens of an encoder -------------------------------------------------------------------------
@@ -172,42 +152,27 @@ def texts_of_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
     entries, rules = tokenizer.ordinary_entries, tokenizer.text_rules
     if not TextRules.of_text(rules):
         return entries
-    texts = b"\xff".join(entries.values())  # no text has this byte
-    if tokenizer.core_encoder.has_spaces:
-        texts = exchange_spaces(texts)
+    exchanged = tokenizer.core_encoder.has_spaces
     return {
-        id_: bytes([BYTE_ENTRIES[entry]]) if rules.byte_fallback and entry in BYTE_ENTRIES else text
-        for (id_, entry), text in zip(entries.items(), texts.split(b"\xff"), strict=True)
+        id_: bytes([BYTE_ENTRIES[entry]])
+        if rules.byte_fallback and entry in BYTE_ENTRIES
+        else (exchange_spaces(entry) if exchanged else entry)
+        for id_, entry in entries.items()
     }
 
 
 def counts_for(tokenizer: Tokenizer, counts: PretokenCounts) -> PretokenCounts:
     """Return the counts for the encoder. Whole texts, of a tokenizer without cuts, are split where no merge joins."""
-    if tokenizer.text_rules is None:
-        return counts
-    if tokenizer.core_encoder.has_spaces:
-        counts = _with_spaces(counts)
-    automaton = tokenizer.core_encoder.automaton
-    if automaton is None or not tokenizer.core_encoder.leaves_whole:
+    core = tokenizer.core_encoder
+    automaton = core.automaton if core.leaves_whole else None
+    if tokenizer.text_rules is None or (automaton is None and not core.has_spaces):
         return counts
     counter = _core.PretokenCounter(None)
-    for pretoken, weight in counts.as_dict().items():  # whole texts
-        starts, _ = _core.pieces(automaton, pretoken)
-        ends = np.append(starts[1:], np.uint64(len(pretoken)))
-        counter.add(pretoken, ends, np.full(len(ends), weight, np.uint64))
-    return PretokenCounts(*counter.items(), counts.facts)
-
-
-def _with_spaces(counts: PretokenCounts) -> PretokenCounts:
-    """Replace U+2581 by spaces in all pretokens. One replacement handles all, joined by a byte that no text has."""
-    if not len(counts):
-        return counts
-    joined = np.insert(counts.pretoken_bytes, counts.ends.astype(np.int64), 0xFF)
-    text = np.frombuffer(exchange_spaces(joined.tobytes()), np.uint8)
-    borders = np.flatnonzero(text == 0xFF)
-    counter = _core.PretokenCounter(None)
-    ends = (borders - np.arange(len(borders))).astype(np.uint64)
-    counter.add(text[text != 0xFF], ends, counts.counts)
+    for pretoken, weight in counts.as_dict().items():
+        text = exchange_spaces(pretoken) if core.has_spaces else pretoken
+        starts = np.zeros(1, np.uint64) if automaton is None else _core.pieces(automaton, text)[0]
+        ends = np.append(starts[1:], np.uint64(len(text)))
+        counter.add(text, ends, np.full(len(ends), weight, np.uint64))
     return PretokenCounts(*counter.items(), counts.facts)
 
 
