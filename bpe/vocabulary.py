@@ -267,13 +267,6 @@ def check_text_entries(entries: Mapping[int, bytes], has_merges: bool, rules: Te
 
 def check_ids(entries: Mapping[int, bytes]) -> None:
     """Raise BadTokenizer for an ID outside [0, 2^31) or an entry that is not bytes."""
-    if not entries or (
-        {*map(type, entries)} == {int}
-        and {*map(type, entries.values())} == {bytes}
-        and min(entries) >= 0
-        and max(entries) <= MAX_ID
-    ):
-        return
     for id_, entry in entries.items():
         if type(id_) is not int or not 0 <= id_ <= MAX_ID:
             raise BadTokenizer(
@@ -299,7 +292,9 @@ def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens)
     owner: dict[int, str] = {}
     for text, id_ in assigned.items():
         if owner.setdefault(id_, text) != text:
-            raise shared_id(owner[id_], text, id_)
+            raise BadTokenizer(
+                f"special_tokens: {shown(owner[id_])} and {shown(text)} have the same ID {id_}"
+            )
         if entries.setdefault(id_, text.encode()) != text.encode():
             raise BadTokenizer(
                 f"special_tokens: ID {id_} of {shown(text)} belongs to the entry {shown(entries[id_])}"
@@ -328,11 +323,6 @@ def check_special_texts(
             raise error(f"special_tokens: duplicate (got {shown(text)})")
         seen.add(text)
     return texts
-
-
-def shared_id(first: str, second: str, id_: int) -> BadTokenizer:
-    """Return the error for two special tokens with one ID."""
-    return BadTokenizer(f"special_tokens: {shown(first)} and {shown(second)} have the same ID {id_}")
 
 
 def find_or_number(texts: Sequence[str], entries: Mapping[int, bytes]) -> dict[str, int]:

@@ -22,7 +22,7 @@ from bpe.errors import BadTokenizer, shown
 from bpe.formats.faults import must_be, not_storable
 from bpe.parts import Parts, assemble
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, shared_id
+from bpe.vocabulary import SpecialTokens, assign_special_ids
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -46,7 +46,9 @@ def read_entries(data: bytes) -> _core.EntryFile:
 
 def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
     """Build the tokenizer of entries, with their ranks as IDs, and of special tokens."""
-    specials = _special_ids(file, special_tokens)
+    # Tokens without IDs follow the highest rank.
+    highest = {} if isinstance(special_tokens, Mapping) else {file.max_id: b""}
+    specials = assign_special_ids(highest, special_tokens)
     entries = file.find([text.encode() for text in specials])
     for text, entry_id in zip(specials, entries, strict=True):
         if entry_id is not None:
@@ -59,21 +61,6 @@ def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tok
     decoded_only = {id_: text for text, id_ in file.texts.items()}  # the empty entry
     added = sorted((AddedToken(text, id_) for text, id_ in specials.items()), key=lambda token: token.id)
     return assemble(file, specials, True, None, decoded_only, None, pretokenizer, None, tuple(added))
-
-
-def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:
-    """Return the IDs of the special tokens by text. Tokens without IDs follow the highest rank."""
-    texts = check_special_texts(special_tokens or ())
-    if isinstance(special_tokens, Mapping):
-        specials = dict(special_tokens)
-    else:
-        specials = {text: file.max_id + 1 + place for place, text in enumerate(texts)}
-    check_ids({id_: text.encode() for text, id_ in specials.items()})
-    owners = {id_: text for text, id_ in reversed(specials.items())}
-    for text, id_ in specials.items():
-        if owners[id_] != text:
-            raise shared_id(owners[id_], text, id_)
-    return specials
 
 
 def to_ranks(tokenizer: Tokenizer) -> bytes:

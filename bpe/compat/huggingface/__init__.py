@@ -42,18 +42,9 @@ InputSequence = TextInputSequence | PreTokenizedInputSequence
 EncodeInput = TextEncodeInput | PreTokenizedEncodeInput
 
 
-class OffsetReferential(Enum):
-    """The text that offsets refer to."""
-
-    ORIGINAL = "original"
-    NORMALIZED = "normalized"
-
-
-class OffsetType(Enum):
-    """The unit of offsets."""
-
-    BYTE = "byte"
-    CHAR = "char"
+# The text that offsets refer to, and their unit.
+OffsetReferential = Enum("OffsetReferential", {"ORIGINAL": "original", "NORMALIZED": "normalized"})
+OffsetType = Enum("OffsetType", {"BYTE": "byte", "CHAR": "char"})
 
 
 class SplitDelimiterBehavior(Enum):
