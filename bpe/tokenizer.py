@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, chain, pairwise, repeat
 from pathlib import Path
 from types import MappingProxyType
@@ -132,18 +133,21 @@ class Tokenizer:
         return tokenizer
 
     def _set(self, parts: Parts) -> None:
-        self._parts, self._vocabulary, self._core = parts, parts.vocabulary, parts.core
-        self.parts, self.core_encoder = parts, parts.core
+        self.parts, self._vocabulary, self._core = parts, parts.vocabulary, parts.core
+        self.core_encoder = parts.core
         self.is_rank_file, self.ignore_merges = parts.core.is_rank_file, parts.vocabulary.ignore_merges
         self.text_rules, self.decoder = parts.vocabulary.text_rules, parts.decoder
         self.added_tokens, self.max_token_id = parts.tokens, parts.vocabulary.max_id
         self.pretokenizer, self.post_processor = parts.pretokenizer, parts.post_processor
         self.truncation, self.padding = parts.truncation, parts.padding
         self._in_core = runs_in_core(parts.pretokenizer, parts.normalizer)
-        self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
+        ids = parts.vocabulary.special_tokens
+        self._some_tokens = lru_cache(_MAX_SETS)(
+            lambda allowed: parts.core.some_tokens([ids[text] for text in allowed])
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer.from_parts, (self._parts,)
+        return Tokenizer.from_parts, (self.parts,)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same tokenizer.json. A rank file equals the list of its merges."""
@@ -189,7 +193,7 @@ class Tokenizer:
     @property
     def non_special_added_tokens(self) -> frozenset[str]:
         """Added tokens that Hugging Face keeps when it decodes without special tokens."""
-        return frozenset(token.text for token in self._parts.tokens if not token.special)
+        return frozenset(token.text for token in self.added_tokens if not token.special)
 
     @property
     def vocab_size(self) -> int:
@@ -199,12 +203,12 @@ class Tokenizer:
     @property
     def pattern(self) -> str:
         """The name of the pattern, or its expression. " then " joins several stages."""
-        return self._parts.pretokenizer.description
+        return self.parts.pretokenizer.description
 
     @property
     def normalizer(self) -> Normalizer | Literal["NFC"] | None:
         """The normalizer of the text between special tokens: "NFC" if it is NFC alone, else a `Normalizer`."""
-        normalizer = self._parts.normalizer
+        normalizer = self.parts.normalizer
         return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
 
     def token_to_id(self, token: bytes | str) -> int | None:
@@ -261,8 +265,8 @@ class Tokenizer:
                 ids = self._encode_in_python(text_bytes(text, "text"), tokens).tolist()
         except (TypeError, UnicodeError):
             raise not_text(text, "text") from None
-        if add_special_tokens and self._parts.post_processor is not None:
-            return self._parts.post_processor.around(ids)
+        if add_special_tokens and self.post_processor is not None:
+            return self.post_processor.around(ids)
         return ids
 
     def encode_batch(
@@ -296,8 +300,8 @@ class Tokenizer:
         except (TypeError, UnicodeError):
             _texts_bytes(texts)  # names the text
             raise
-        if add_special_tokens and self._parts.post_processor is not None:
-            return self._parts.post_processor.around_rows(rows)
+        if add_special_tokens and self.post_processor is not None:
+            return self.post_processor.around_rows(rows)
         return rows
 
     def encode_documents(
@@ -466,10 +470,9 @@ class Tokenizer:
     def _encode_in_python(
         self, text: bytes, recognised: Recognised, where: str = "text", base_bytes: int = 0
     ) -> NDArray[np.uint32]:
-        tokens = recognised
-        if isinstance(tokens, bool):
-            tokens = self._core.some_tokens([token.id for token in self._parts.tokens] if tokens else [])
-        return regex_encoding.encode(self._parts, text, tokens, where, base_bytes)
+        if isinstance(recognised, bool):
+            recognised = self._some_tokens(frozenset(self._vocabulary.special_tokens if recognised else ()))
+        return regex_encoding.encode(self.parts, text, recognised, where, base_bytes)
 
     def recognised(self, allowed_special: AllowedSpecial) -> Recognised:
         """Return the special tokens to recognize in the form of the core: all (True), none (False) or some."""
@@ -478,14 +481,9 @@ class Tokenizer:
         if isinstance(allowed_special, str) and allowed_special == "all":
             return True
         allowed = allowed_texts(allowed_special, self._vocabulary.special_tokens)
-        if len(allowed) in (0, len(self._parts.tokens)):
+        if len(allowed) in (0, len(self.added_tokens)):
             return bool(allowed)
-        if (found := self._some_tokens.get(allowed)) is None:
-            found = self._core.some_tokens([self._vocabulary.special_tokens[text] for text in allowed])
-            if len(self._some_tokens) >= _MAX_SETS:
-                self._some_tokens.clear()
-            self._some_tokens[allowed] = found
-        return found
+        return self._some_tokens(allowed)
 
     # -- decoding ------------------------------------------------------------------------------------------------
 
@@ -547,7 +545,7 @@ class Tokenizer:
 
     @cached_property
     def _decoded_texts(self) -> dict[int, str]:
-        parts = self._parts
+        parts = self.parts
         return decoded_texts(parts.tokens, parts.normalizer, parts.vocabulary.decoded_only)
 
     # -- files ---------------------------------------------------------------------------------------------------

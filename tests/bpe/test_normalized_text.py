@@ -78,7 +78,7 @@ def test_ids_equal_hugging_face(normalizer: Normalizer, listed: Any, huggingface
     assert tokenizer.encode_ragged(b"".join(data), offsets).tolist() == expected
     for text in texts[:40]:
         assert list(tokenizer.encode_iterable(text)) == tokenizer.encode(text), ascii(text)
-    for again in (pickle.loads(pickle.dumps(tokenizer)), Tokenizer.from_parts(tokenizer._parts)):
+    for again in (pickle.loads(pickle.dumps(tokenizer)), Tokenizer.from_parts(tokenizer.parts)):
         assert again == tokenizer
         assert again.normalizer == tokenizer.normalizer
         assert again.encode_batch(texts).tolist() == expected
@@ -114,7 +114,7 @@ def test_any_threads_and_any_cut(normalizer: Normalizer, pattern: str, listed: A
 def normalizer_of(tokenizer: Tokenizer) -> Any:
     """Encode by hand: cut at special tokens, normalize each part whole, and encode it without a normalizer."""
     bare = Tokenizer(tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens, tokenizer.pretokenizer)
-    normalizer = tokenizer._parts.normalizer
+    normalizer = tokenizer.parts.normalizer
     assert normalizer is not None
 
     def encode(text: str) -> list[int]:

@@ -22,7 +22,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,6 @@ from bpe.formats.huggingface_components import (
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.threads import available_threads
-
-if TYPE_CHECKING:
-    from bpe.pretoken_counts.counts import PretokenCounts
 
 Json = dict[str, Any] | None
 
