@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from bpe.buffers import unknown_id
-from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import to_bytes, to_characters
 from bpe.normalizers import Replace as NormalizerReplace
 from tokenmill.stores.system import cached_property
@@ -217,12 +216,3 @@ class Decoder:
         Strip, Metaspace and BPEDecoder change only the first or the last entry, so they are not additive.
         """
         return self.core_rule is not None and self.core_rule.strip_count == 0
-
-
-def check(decoder: Decoder) -> None:
-    """Raise BadTokenizer if the decoder has an expression that cannot be used."""
-    for component in decoder.components:
-        if isinstance(component, Replace):
-            component._replace.check()
-        elif isinstance(component, Strip) and len(component.content) != 1:
-            raise BadTokenizer(f"Strip.content: must be one character (got {shown(component.content)})")

@@ -1,4 +1,4 @@
-"""Training, encoding and decoding in plain Python: the specification of the C++ core and the oracle of its tests.
+"""Training and encoding in plain Python: the specification of the C++ core and the oracle of its tests.
 
 It is complete but slow: training counts all pairs again after each merge. The next merge is the pair with the highest
 count. The tie break selects the pair with the greater byte strings (`lexicographic`) or with the lower IDs
@@ -335,8 +335,3 @@ def encode(
                 else:
                     ids.extend(encode_text_pretoken(pretoken.decode(), id_of, ranks, text_rules, whole))
     return ids
-
-
-def decode_bytes(ids: Iterable[int], vocab: Mapping[int, bytes]) -> bytes:
-    """Return the joined bytes of the IDs. They are not valid UTF-8 if the IDs end inside a character."""
-    return b"".join(vocab[id_] for id_ in ids)
