@@ -60,8 +60,9 @@ class RayEngine(ClusterEngine):
             self._ray.init(address, configure_logging=False)
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"{self._where}: cannot connect: {cause_of(error)}") from None
-        with suppress(ValueError):  # not the main thread
-            signal.signal(signal.SIGTERM, handler)  # Ray's own ends the process without a message
+        finally:
+            with suppress(ValueError):  # not the main thread
+                signal.signal(signal.SIGTERM, handler)  # Ray's own ends the process without a message
 
     def _submit(self, task: Task) -> Any:
         return self._attempt.options(name=task.name, **self._options).remote(task.call).future()
