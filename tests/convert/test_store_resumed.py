@@ -99,7 +99,7 @@ KINDS = ["before", "after", "fails", "lost"]
 def test_a_driver_that_ends_at_any_request(kind: str, clean: dict[str, bytes]) -> None:
     counted = Harm()
     run_harmed(Output(), counted)
-    for at in range(3 * KINDS.index(kind), len(counted.requests), 12):  # tests/stress/test_stores.py: all
+    for at in range(3 * KINDS.index(kind), len(counted.requests), 12):  # tests/stress/test_jobs.py: all
         output, harm = Output(), Harm(at, kind)
         with suppress(Killed, StoreError, Refused):
             run_harmed(output, harm)

@@ -55,7 +55,6 @@ class Target:
     make(rng, folder): returns an input, bytes or anything else, and writes files only below the folder. read(input):
     runs the reader. errors: error classes that are allowed. base_bytes and bytes_per_byte: memory limit of an input,
     base_bytes + bytes_per_byte per byte; the CPU time limit likewise. must_refuse: a result is wrong as well.
-    may_write: allow writes in the input's folder, which is deleted.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Target:
     base_seconds: float = 5.0
     seconds_per_byte: float = 2e-5
     must_refuse: bool = False
-    may_write: bool = False
 
     def memory_bytes(self, size: int) -> int:
         """Return the memory limit for an input of `size` bytes."""
@@ -87,17 +85,6 @@ class Forbidden(BaseException):
 
 
 _watching = False
-_writable: Path | None = None  # the folder in which the reader may write
-_CHANGING = (
-    "shutil.",
-    "os.remove",
-    "os.rename",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.truncate",
-    "os.utime",
-)
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
@@ -105,9 +92,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "open":
         path, _, flags = arguments
-        is_writing = (
-            isinstance(flags, int) and flags & _WRITING and path != os.devnull and not _may_write(path)
-        )
+        is_writing = isinstance(flags, int) and flags & _WRITING and path != os.devnull
         if not is_writing and "outside" not in str(path):
             return
     elif event == "exec":
@@ -119,21 +104,10 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             sys.prefix
         ):  # the process, an installed library
             return
-    elif not event.startswith(_FORBIDDEN) or (event.startswith(_CHANGING) and _may_write(*arguments)):
+    elif not event.startswith(_FORBIDDEN):
         return
     if not _is_import():
         raise Forbidden(f"{event} {arguments!r:.200}")
-
-
-def _may_write(path: Any, *more: Any) -> bool:
-    """Return whether the reader may change a path. An open descriptor was checked when it was opened, including the
-    descriptor of a parent folder, the last of `more`.
-    """
-    if _writable is None:
-        return False
-    if isinstance(path, int) or (more and isinstance(more[-1], int) and more[-1] >= 0):
-        return True
-    return Path(os.path.abspath(os.fsdecode(path))).is_relative_to(_writable)  # noqa: PTH100 - links stay
 
 
 def _is_import() -> bool:
@@ -160,14 +134,13 @@ def prepare_process() -> None:
 
 
 @contextmanager
-def _limited(memory_bytes: int, seconds: float, writable: Path | None) -> Iterator[None]:
-    global _watching, _writable
+def _limited(memory_bytes: int, seconds: float) -> Iterator[None]:
+    global _watching
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     endless = resource.RLIM_INFINITY
     if not IS_SANITIZED:  # its runtime reserves terabytes of address space
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory_bytes, endless))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0 if writable is None else endless, endless))
-    _writable = writable
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, endless))
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds * (20 if IS_SANITIZED else 1))
     _watching = True
     try:
@@ -196,9 +169,7 @@ def run_one(target: Target, seed: str, number: int, folder: Path) -> tuple[str, 
     made = target.make(random.Random(f"{target.name} {seed} {number}"), folder)
     size = size_of(made)
     try:
-        with _limited(
-            target.memory_bytes(size), target.seconds(size), folder.resolve() if target.may_write else None
-        ):
+        with _limited(target.memory_bytes(size), target.seconds(size)):
             target.read(made)
     except target.errors as error:
         if isinstance(error, MemoryError):

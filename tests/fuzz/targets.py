@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import targets_conversion
 import targets_corpus
 import targets_datasets
 import targets_tokenizers
@@ -14,6 +13,5 @@ TARGETS: dict[str, Target] = {
         *targets_tokenizers.TARGETS,
         *targets_corpus.TARGETS,
         *targets_datasets.TARGETS,
-        *targets_conversion.TARGETS,
     )
 }

@@ -104,8 +104,13 @@ class Bench:
         self.endpoint, self.output = endpoint, ("s3:" if endpoint else "") + job.output
         job.make_inputs(self.root)
         self.temporary.mkdir()
+        self._objects_before: dict[str, bytes | None] = dict(job.objects)
+        self.put_inputs()
         for words in job.before:
             self._must_succeed(self.run(words))
+        self._objects_before = {
+            name.removeprefix("s3:"): data for name, data in self.files().items() if name.startswith("s3:")
+        }
         self._before = self.root.with_name("before")
         shutil.copytree(self.root, self._before, symlinks=True)
         for path in self._before.rglob("*"):
@@ -180,7 +185,7 @@ class Bench:
         self.restore(self._before)
         if self.endpoint:
             self._delete_objects()
-            self.put_inputs()
+            self.put_inputs(self._objects_before)
 
     def put_inputs(self, objects: Mapping[str, bytes | None] | None = None) -> None:
         """Store the inputs again, or others. None as the data of an object removes it."""

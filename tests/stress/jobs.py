@@ -7,7 +7,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,8 @@ def put_tokenizer(root: Path) -> None:
     (root / "tok.json").write_bytes(tokenizer_bytes())
 
 
-def store_job() -> Job:
-    """Return a conversion from a store to a store."""
+def _store_jobs() -> list[Job]:
+    """Return a conversion from a store to a store, and one that replaces a dataset."""
     documents = sample_documents(30, seed=4)
     lines = "".join(json.dumps({"text": text}) + "\n" for text in documents[:20])
     objects = {
@@ -118,12 +118,16 @@ def store_job() -> Job:
         "in/en.txt": END.join(documents).encode(),
         "in/lines.jsonl.gz": gzip.compress(lines.encode() + b"{no json\n", mtime=0),
     }
-    return Job(
-        "store",
+    command = (
         "convert {store}/in/* --output {store}/out --tokenizer tok.json --text-chunk-bytes 700 --chunk-tokens 256 "
-        "--validation-fraction 0.2 --zarr-format 3 --on-error quarantine --quiet --progress none --workers 2",
-        "out",
-        settings={"lease_seconds": 0, "executor": "inline"},
-        objects=objects,
-        make_inputs=put_tokenizer,
+        "--validation-fraction 0.2 --zarr-format 3 --on-error quarantine --quiet --progress none --workers 2"
     )
+    settings = {"lease_seconds": 0, "executor": "inline"}
+    job = Job("store", command, "out", settings=settings, objects=objects, make_inputs=put_tokenizer)
+    return [
+        job,
+        replace(job, name="replace on a store", command=f"{command} --seed 5 --overwrite", before=(command,)),
+    ]
+
+
+STORE_JOBS = {job.name: job for job in _store_jobs()}

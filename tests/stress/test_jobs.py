@@ -13,7 +13,7 @@ from allocations import ALLOCATION_FAULTS
 from bench import Bench, Fault
 from file_faults import FILE_FAULTS, RIVAL
 from injector import compiler
-from jobs import JOBS, store_job
+from jobs import JOBS, STORE_JOBS
 from power_loss import POWER_LOSS, PowerLoss
 from request_faults import REQUEST_FAULTS
 from servers import moto_server
@@ -49,13 +49,20 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Benches:
 
 
 @pytest.fixture(scope="session")
-def on_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A conversion from a store to a store."""
+def on_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Benches]:
+    """on_store(job): one bench per job on a store."""
     pytest.importorskip("obstore", reason="obstore is not installed")
+    build, made = tmp_path_factory.mktemp("store"), dict[str, Bench]()
     with moto_server() as endpoint:
-        bench = Bench(store_job(), tmp_path_factory.mktemp("store"), endpoint)
-        yield bench
-        bench.close()
+
+        def get(name: str) -> Bench:
+            if name not in made:
+                made[name] = Bench(STORE_JOBS[name], build, endpoint)
+            return made[name]
+
+        yield get
+        for bench in made.values():
+            bench.close()
 
 
 def draw_points(seed: str, count: int, bench: Benches) -> list[Point]:
@@ -68,11 +75,15 @@ def draw_points(seed: str, count: int, bench: Benches) -> list[Point]:
     return found
 
 
-def draw_requests(seed: str, count: int, bench: Bench) -> list[Point]:
-    """Draw points of the job on a store."""
+def draw_requests(seed: str, count: int, bench: Benches) -> list[Point]:
+    """Draw points of the jobs on a store."""
     rng = random.Random(seed)
     faults = rng.choices(REQUEST_FAULTS, [fault.weight for fault in REQUEST_FAULTS], k=count)
-    return [(bench.job.name, fault, rng.randint(1, bench.points(fault))) for fault in faults]
+    jobs = rng.choices(list(STORE_JOBS), k=count)
+    return [
+        (job, fault, rng.randint(1, bench(job).points(fault)))
+        for job, fault in zip(jobs, faults, strict=True)
+    ]
 
 
 @pytest.mark.slow
@@ -90,10 +101,10 @@ def test_a_disturbed_conversion_is_completed(name: str, bench: Benches) -> None:
 @pytest.mark.promise("stores")
 @pytest.mark.promise("lease")
 @pytest.mark.parametrize("name", TRIED_ON_STORE)
-def test_a_disturbed_conversion_on_a_store_is_completed(name: str, on_store: Bench) -> None:
+def test_a_disturbed_conversion_on_a_store_is_completed(name: str, on_store: Benches) -> None:
     rng = random.Random(name)
-    at = rng.randint(1, on_store.points(ON_STORE[name]))
-    assert on_store.problem([(ON_STORE[name], at)], rng) is None
+    at = rng.randint(1, on_store("store").points(ON_STORE[name]))
+    assert on_store("store").problem([(ON_STORE[name], at)], rng) is None
 
 
 @pytest.mark.slow
@@ -141,8 +152,8 @@ def test_calls_without_memory_raise_memory_error_and_work_the_next_time(
 def test_campaign(place: str, request: pytest.FixtureRequest, bench: Benches) -> None:
     seed, count = request.config.getoption("--seed"), request.config.getoption("--points")
     if place == "store":
-        own: Bench = request.getfixturevalue("on_store")
-        points, bench = draw_requests(seed, count, own), lambda name: own
+        bench = request.getfixturevalue("on_store")
+        points = draw_requests(seed, count, bench)
     else:
         points = draw_points(seed, count, bench)
     problems = [

@@ -48,7 +48,10 @@ def complete(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def damage(draw: Any) -> None:
-    """Flip a bit of a file in out.partial, truncate or remove it. Mostly a shard or a file of the dataset."""
+    """Flip a bit of a file in out.partial, truncate, remove or swap it, or lose, double and reorder lines of its log.
+
+    Mostly a shard or a file of the dataset.
+    """
     root = Path("out.partial")
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.stat().st_size]
     below = [path for path in files if path.parent != root]
@@ -57,12 +60,21 @@ def damage(draw: Any) -> None:
         return
     path = files[draw(st.integers(0, len(files) - 1))]
     data = bytearray(path.read_bytes())
-    place, kind = draw(st.integers(0, len(data) - 1)), draw(st.sampled_from(["flip"] * 4 + ["cut", "remove"]))
-    if kind == "flip":
+    place = draw(st.integers(0, len(data) - 1))
+    kind = draw(st.sampled_from(["flip"] * 4 + ["cut", "remove", "swap"]))
+    if path.name == "journal":
+        lines = bytes(data).split(b"\n")
+        path.write_bytes(b"\n".join(draw(st.lists(st.sampled_from(lines), max_size=2 * len(lines)))))
+    elif kind == "flip":
         data[place] ^= 1 << draw(st.integers(0, 7))
         path.write_bytes(data)
     elif path in below:  # the plan is on the disk before anything is encoded
-        path.unlink() if kind == "remove" else os.truncate(path, place)
+        if kind == "swap":
+            other = draw(st.sampled_from(below))
+            path.write_bytes(other.read_bytes())
+            other.write_bytes(data)
+        else:
+            path.unlink() if kind == "remove" else os.truncate(path, place)
 
 
 def resume(options: dict[str, Any]) -> None:
