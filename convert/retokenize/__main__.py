@@ -8,15 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from bpe.threads import available_threads
 from convert.errors import printable
-from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.cli.failures import ended_by
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_debug, add_engine, add_layout, add_storage_option
 from tokenmill.cli.standard_streams import flush_and_leave, prepare_standard_streams
 from tokenmill.cli.words import path_word
-from tokenmill.engines.choose import engine_of
 from tokenmill.stores import shown_url
 
 
@@ -26,27 +23,13 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.
     words = sys.argv[1:] if arguments is None else arguments
     try:
         parsed = build_parser(prog).parse_args(words)
-        from convert.retokenize.run import RetokenizeOptions, retokenize  # slow, and --help does not need it
+        from convert.retokenize.run import retokenize  # slow, and --help does not need it
 
-        options = RetokenizeOptions(
-            parsed.dataset,
-            parsed.tokenizer,
-            parsed.output,
-            parsed.from_tokenizer,
-            parsed.append_token,
-            parsed.prepend_token,
-            engine_of(parsed, available_threads()),
-            ArrayLayout.create(parsed.zarr_format, compression=parsed.compression),
-            parsed.overwrite,
-            dict(parsed.storage_option),
-        )
-        written = retokenize(options)
+        written = retokenize(parsed)
         print(f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}")
-        for split, found in written.items():
-            empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
-            print(
-                f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents{empty}"
-            )
+        for split, (record, _, skipped) in written.items():
+            empty = f", {skipped:,} empty documents skipped" if skipped else ""
+            print(f"{split}: {record.token_count:,} tokens in {record.seq_count:,} documents{empty}")
         return 0
     except SystemExit:  # of --help
         raise
@@ -74,10 +57,8 @@ def build_parser(prog: str = "python -m convert.retokenize") -> Parser:
     add("-o", "--output", required=True, type=path_word, metavar="PATH", help="dataset folder to write")
     add("--from-tokenizer", metavar="PATH", help="old tokenizer (default: the dataset's own)")
     for name, place in (("append", "after"), ("prepend", "before")):
-        token = (
-            f"token to add {place} each document, by text or ID, or none (default: as in DATASET, by text)"
-        )
-        add(f"--{name}-token", metavar="TOKEN", help=token)
+        token = f"token to add {place} each document, by text or ID, or none"
+        add(f"--{name}-token", metavar="TOKEN", help=f"{token} (default: as in DATASET, by text)")
     add_engine(add, has_scratch=False)
     add_layout(add)
     add("--overwrite", action="store_true", help="replace an existing dataset")

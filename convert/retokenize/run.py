@@ -9,11 +9,11 @@ for example because a normalizer changed it, and the error names the document.
 from __future__ import annotations
 
 import tempfile
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import chain, count, islice, pairwise
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 
 import flat_tokens
 from bpe.end_tokens import EndToken, EndTokens, end_tokens, post_processor_ends
+from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds, recorded_ends
 from convert.driver.tokenizers import load_tokenizer
 from convert.errors import BadInput, UsageError, printable
 from flat_tokens import ArrayLayout, Dataset
-from flat_tokens.errors import CONVERT_AGAIN, damaged
-from flat_tokens.format import SPLITS, decode_ids, decode_start_flags
+from flat_tokens.format import SPLITS
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.split_writer import WrittenSplit
-from tokenmill.engines.choose import EngineOptions, open_engine
+from tokenmill.engines.choose import engine_of, open_engine
 from tokenmill.engines.job import JobKey, find_job, hand_out
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.stores import is_url
@@ -40,39 +40,8 @@ from tokenmill.stores.apart import check_apart
 BATCH_TOKENS = 1 << 20
 MAX_BATCH_DOCUMENTS = 1 << 16
 _ADVICE = "Encode the original text instead."
-
-
-@dataclass(frozen=True)
-class RetokenizeOptions:
-    """The options of one run.
-
-    dataset: path or URL of the old dataset.
-    from_tokenizer: the tokenizer of its IDs; None: the one that it includes.
-    append, prepend: the new end tokens by text or ID, "none" for no token; None: the same texts as in the dataset.
-    engine: where the batches are encoded.
-    """
-
-    dataset: str
-    tokenizer: str
-    output: Path
-    from_tokenizer: str | None = None
-    append: str | None = None
-    prepend: str | None = None
-    engine: EngineOptions = field(default_factory=EngineOptions)
-    layout: ArrayLayout = field(default_factory=ArrayLayout)
-    overwrite: bool = False
-    storage: Mapping[str, str] = field(default_factory=dict)
-
-
 Batch = tuple[NDArray[np.uint32], list[int]]  # IDs, and where documents end among them
-
-
-class Documents(NamedTuple):
-    """Documents [first, stop) of a split."""
-
-    split: str
-    first: int
-    stop: int
+Documents = tuple[str, int, int]  # split, first and stop
 
 
 class RetokenizeJob(NamedTuple):
@@ -116,24 +85,20 @@ def batches_of(split: FlatTokensArray, name: str) -> Iterator[Documents]:
     while first < split.seq_count:
         starts = split.seq_starts[first : min(first + MAX_BATCH_DOCUMENTS, split.seq_count) + 1]
         count = int(np.searchsorted(starts, starts[0] + np.uint64(BATCH_TOKENS), side="right")) - 1
-        yield Documents(name, first, first + max(1, count))
+        yield name, first, first + max(1, count)
         first += max(1, count)
 
 
 def retokenize_batch(documents: Documents, key: JobKey) -> Batch:
     """Encode some documents again. Raise BadInput if the IDs of a document do not determine its text."""
     job: RetokenizeJob = find_job(key)
-    split = _open(job.dataset, tuple(job.storage.items()))[documents.split]
-    starts = split.seq_starts[documents.first : documents.stop + 1].astype(np.int64)
-    encoded = split.encoded_tokens[int(starts[0]) : int(starts[-1])]
-    offsets = starts - starts[0]
-    if not np.array_equal(np.flatnonzero(decode_start_flags(encoded)), offsets[:-1]):
-        raise damaged(split.name, "start flags must agree with seq_starts", CONVERT_AGAIN)
-    old, new, ends = decode_ids(encoded), list[int](), list[int]()
-    for number, (start, stop) in enumerate(pairwise(offsets.tolist()), documents.first):
-        new += job.encode_again(old[start:stop].tolist(), f"{documents.split}[{number}]")
-        ends.append(len(new))
-    return np.array(new, np.uint32), ends
+    name, first, stop = documents
+    split = _open(job.dataset, tuple(job.storage.items()))[name]
+    ids, ends = list[int](), list[int]()
+    for number in range(first, stop):
+        ids += job.encode_again(split.sequence(number).tolist(), f"{name}[{number}]")
+        ends.append(len(ids))
+    return np.array(ids, np.uint32), ends
 
 
 @lru_cache(4)
@@ -141,26 +106,36 @@ def _open(path: str, storage: tuple[tuple[str, str], ...]) -> Dataset:
     return flat_tokens.open(path, storage_options=dict(storage))
 
 
-def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
-    """Write the new dataset and return its splits. Nothing is left of a run that fails."""
+def retokenize(options: Namespace) -> dict[str, WrittenSplit]:
+    """Write the new dataset and return its splits. Nothing is left of a run that fails.
+
+    options: the parsed arguments of the command.
+    """
+    storage = dict(options.storage_option)
+    layout = ArrayLayout.create(options.zarr_format, compression=options.compression)
     check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
-    dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
+    path = options.dataset
+    if not is_url(path):
+        if not Path(path).exists():
+            raise UsageError(f"{printable(path)}: does not exist")
+        path = str(Path(path).absolute())
+    dataset = flat_tokens.open(options.dataset, storage_options=storage)
     name = printable(str(dataset.path))
     if any(dataset[split].loss_mask is not None for split in SPLITS):
         raise UsageError(f"{name}: has a loss mask, which cannot be mapped. Convert the original text again.")
-    old = _old_tokenizer(dataset, options)
-    new, source = load_tokenizer(options.tokenizer, options.storage)
-    manifest = dataset.manifest
-    recorded = {} if manifest is None else dict(manifest.options)
+    old = _old_tokenizer(dataset, options.from_tokenizer, storage)
+    new, source = load_tokenizer(options.tokenizer, storage)
+    recorded = {} if dataset.manifest is None else dict(dataset.manifest.options)
     old_ends = recorded_ends(recorded)
     new_ends, has_template = _new_ends(new, bool(recorded.get("template")), old_ends, options)
-    path = options.dataset if is_url(options.dataset) else str(Path(options.dataset).absolute())
-    job = RetokenizeJob(path, dict(options.storage), old, new, old_ends, new_ends.added)
+    job = RetokenizeJob(path, storage, old, new, old_ends, new_ends.added)
     with ExitStack() as opened:
         writer = opened.enter_context(
-            flat_tokens.Writer(options.output, new, layout=options.layout, overwrite=options.overwrite)
+            flat_tokens.Writer(options.output, new, layout=layout, overwrite=options.overwrite)
         )
-        pool = opened.enter_context(TaskPool(open_engine(options.engine, lambda _: None)))
+        pool = opened.enter_context(
+            TaskPool(open_engine(engine_of(options, available_threads()), lambda _: None))
+        )
 
         def put(data: bytes) -> str:
             prefix, folder = f"{options.output.name}.job-", options.output.absolute().parent
@@ -171,10 +146,10 @@ def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
 
         writer.tokenizer = {**(writer.tokenizer or {}), **source}
         writer.sources = [{"path": name, "kind": "dataset", "tokenizer": dataset.tokenizer_record}]
-        template = {"template": True} if has_template else {}
-        writer.options = {**new_ends.added.recorded(), **new_ends.recorded(), **template}
+        writer.options = {**new_ends.added.recorded(), **new_ends.recorded()}
+        writer.options |= {"template": True} if has_template else {}
         documents = sum(dataset[split].seq_count for split in SPLITS)  # more workers would have no work
-        key = hand_out(pool.engine, max(1, documents), job, put, options.storage)
+        key = hand_out(pool.engine, max(1, documents), job, put, storage)
         for split in SPLITS:
             for ids, ends in _in_order(batches_of(dataset[split], split), pool, key):
                 writer.add_many(split, ids, ends)
@@ -195,46 +170,46 @@ def _in_order(batches: Iterator[Documents], pool: TaskPool, key: JobKey) -> Iter
         yield finished.pop(following)
 
 
-def _old_tokenizer(dataset: Dataset, options: RetokenizeOptions) -> Tokenizer:
-    """Return the tokenizer of the old IDs. Raise BadInput if it is not the one that the manifest names."""
+def _old_tokenizer(dataset: Dataset, given: str | None, storage: Mapping[str, str]) -> Tokenizer:
+    """Return the tokenizer of the old IDs. Raise BadInput if it is not the one that the manifest names.
+
+    given: its path, None for the tokenizer that the dataset includes.
+    """
     known, name = dataset.tokenizer_record or {}, printable(str(dataset.path))
-    if options.from_tokenizer is None:
+    if given is None:
         if dataset.tokenizer_path is None:
             raise UsageError(f"{name}: does not include its tokenizer. Pass it as --from-tokenizer.")
-        return load_tokenizer(str(dataset.tokenizer_path), options.storage, known.get("sha256"))[0]
-    tokenizer, source = load_tokenizer(options.from_tokenizer, options.storage)
-    digests = tokenizer.fingerprint(), source["source_sha256"]
-    if known and digests[0] != known.get("fingerprint") and digests[1] != known.get("source_sha256"):
-        given, digest = printable(options.from_tokenizer), printable(str(known.get("fingerprint")))
+        return load_tokenizer(str(dataset.tokenizer_path), storage, known.get("sha256"))[0]
+    tokenizer, source = load_tokenizer(given, storage)
+    expected = known.get("fingerprint"), known.get("source_sha256")
+    if known and expected[0] != tokenizer.fingerprint() and expected[1] != source["source_sha256"]:
         raise BadInput(
-            f"{given}: not the tokenizer of {name} (fingerprint {digest}). Leave --from-tokenizer out to use the "
-            "dataset's own."
+            f"{printable(given)}: not the tokenizer of {name} (fingerprint "
+            f"{printable(str(expected[0]))}). Leave --from-tokenizer out to use the dataset's own."
         )
     return tokenizer
 
 
 def _new_ends(
-    new: Tokenizer, has_template: bool, old: EndTokens, options: RetokenizeOptions
+    new: Tokenizer, has_template: bool, old: EndTokens, options: Namespace
 ) -> tuple[DocumentEnds, bool]:
     """Return the new end tokens, and whether they come from the new tokenizer's template.
 
     Without options, a dataset with the tokens of its template gets the tokens of the new template, and any other
     dataset keeps the texts of its end tokens.
     """
-    template = post_processor_ends(new)
-    given = (options.prepend, options.append)
+    template, given = post_processor_ends(new), (options.prepend_token, options.append_token)
     if has_template and given == (None, None):
         return DocumentEnds(template, template), True
     chosen = list(end_tokens(new, *(None if token == "none" else token for token in given)))
     for side, name in enumerate(("prepend", "append")):
-        if given[side] is not None:
-            continue
-        for end in old[side]:
-            if end.text not in new.special_tokens:
-                raise UsageError(
-                    f"--{name}-token: must be given, because {printable(repr(end.text))} ({end.id}), which the dataset "
-                    f"adds to each document, is not a special token of {printable(options.tokenizer)}. Pass another "
-                    "token or none."
-                )
-        chosen[side] = tuple(EndToken(new.special_tokens[end.text], end.text) for end in old[side])
+        if given[side] is None:
+            for end in old[side]:
+                if end.text not in new.special_tokens:
+                    raise UsageError(
+                        f"--{name}-token: must be given, because {printable(repr(end.text))} ({end.id}), which the "
+                        f"dataset adds to each document, is not a special token of {printable(options.tokenizer)}. "
+                        "Pass another token or none."
+                    )
+            chosen[side] = tuple(EndToken(new.special_tokens[end.text], end.text) for end in old[side])
     return DocumentEnds(EndTokens(*chosen), template), False
