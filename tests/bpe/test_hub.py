@@ -189,9 +189,10 @@ def test_chat_templates_and_the_interface_of_tokenizers(made: Tokenizer, environ
     """Chat templates were not downloaded."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
     script = (
-        "from bpe import Tokenizer\nfrom convert.chat_rules import chat_rules\n"
+        "from bpe import Tokenizer\nfrom convert import ConvertOptions\nfrom convert.chat_rules import chat_rules\n"
         "from bpe.compat.huggingface import Tokenizer as Theirs\n"
-        "print(*chat_rules('org/chat', Tokenizer.load('org/chat'), None, True))\n"
+        "options = ConvertOptions(['a'], 'org/chat', 'b', messages_field='messages')\n"
+        "print(*chat_rules(options, Tokenizer.load('org/chat')))\n"
         "for name, revision in (('org/whole', 'main'), ('org/whole', 'v1'), ('org/pair', 'main')):\n"
         "    print(Theirs.from_pretrained(name, revision=revision).encode('this').ids)\n"
     )
