@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from bpe.end_tokens import NO_ENDS, EndToken, EndTokens, end_tokens, post_processor_ends
 from bpe.tokenizer import Tokenizer
@@ -13,8 +13,8 @@ from convert.options import ConvertOptions
 class DocumentEnds(NamedTuple):
     """added: the tokens that the run adds to each document. template: the tokens that the tokenizer's files define."""
 
-    added: EndTokens = NO_ENDS
-    template: EndTokens = NO_ENDS
+    added: EndTokens
+    template: EndTokens
 
     @property
     def differ(self) -> bool:
@@ -31,9 +31,6 @@ class DocumentEnds(NamedTuple):
             return {}
         front, back = ([token._asdict() for token in tokens] for tokens in self.template)
         return {"tokenizer_template": {"front": front, "back": back, "is_added": not self.differ}}
-
-
-NO_DOCUMENT_ENDS: Final = DocumentEnds()
 
 
 def document_ends(options: ConvertOptions, tokenizer: Tokenizer) -> DocumentEnds:

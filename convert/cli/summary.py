@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from convert.document_ends import NO_DOCUMENT_ENDS, DocumentEnds
+from bpe.end_tokens import usual_end
+from bpe.tokenizer import Tokenizer
+from convert.document_ends import DocumentEnds
 from convert.errors import printable, shown
 from convert.options import ConvertOptions
 from convert.shards.intake import END_TEXT
@@ -26,33 +28,30 @@ class Summary:
     disk_bytes: all files of the dataset. array_bytes: the files of its arrays.
     shards, reused_shards: temporary shards, and those taken over from an earlier run.
     seconds: by stage, in order. worker_seconds: by step, summed over all workers.
-    first_words: the first sequence of train, decoded.
     unreadable: one error for each file that was skipped from the damaged part on.
     quarantine: the name of the file with bad records, "" if there is none.
-    usual_end: the tokenizer's special token with the name of a document end.
-    of_chats: whether a chat template makes all documents.
     """
 
-    output: str
-    source_count: int
-    source_bytes: int
+    options: ConvertOptions
+    tokenizer: Tokenizer
+    sources: SourceList
+    ends: DocumentEnds
     disk_bytes: int
     array_bytes: int
     splits: Mapping[str, SplitCounts]
     intake: IntakeCounts
-    text_chunks: int
     shards: int
     reused_shards: int
     workers: int
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    worker_seconds: Mapping[str, float] = field(default_factory=dict)
-    first_words: str = ""
-    unreadable: tuple[str, ...] = ()
-    quarantine: str = ""
-    ends: DocumentEnds = NO_DOCUMENT_ENDS
-    has_mask: bool = False
-    usual_end: str | None = None
-    of_chats: bool = False
+    seconds: Mapping[str, float]
+    worker_seconds: Mapping[str, float]
+    unreadable: tuple[str, ...]
+    quarantine: str
+
+    @property
+    def source_count(self) -> int:
+        """The number of input files."""
+        return len(self.sources)
 
     @property
     def tokens(self) -> int:
@@ -81,10 +80,11 @@ class Summary:
         intake, text_bytes = self.intake, self.intake.text_bytes
         seconds = max(sum(self.seconds.values()), 1e-9)
         # Like other tools, report the throughput in uncompressed text.
-        rate = bytes_text(max(self.source_bytes, text_bytes) / seconds)
-        text = f" with {bytes_text(text_bytes)} of text" if text_bytes > self.source_bytes else ""
+        source_bytes = sum(source.size_bytes for source in self.sources)
+        rate = bytes_text(max(source_bytes, text_bytes) / seconds)
+        text = f" with {bytes_text(text_bytes)} of text" if text_bytes > source_bytes else ""
         yield (
-            f"{printable(self.output)}: {counted(self.tokens, 'token')} from {bytes_text(self.source_bytes)} "
+            f"{printable(self.options.output)}: {counted(self.tokens, 'token')} from {bytes_text(source_bytes)} "
             f"in {counted(self.source_count, 'file')}{text}, {seconds:.2f} s ({rate}/s), verified"
         )
         written = sum(counts.sequences for counts in self.splits.values())
@@ -96,7 +96,7 @@ class Summary:
                 f"{counts.sequences:,} written + {counts.empty:,} empty; {counted(counts.tokens, 'token')}"
             )
             yield f"  {name:<10} {counted(counts.documents, 'document')} = {parts}"
-        if self.has_mask:
+        if self.options.has_mask:
             not_trained = self.tokens - self.trained_tokens
             yield f"  loss mask  {counted(self.trained_tokens, 'token')} trained, {not_trained:,} not"
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
@@ -104,9 +104,8 @@ class Summary:
             per_token = f"{self.array_bytes / self.tokens:.2f} bytes in the arrays and "
             size += f"; per token, {per_token}{text_bytes / self.tokens:.2f} bytes of text"
         yield size
-        yield from ends_lines(self.ends, self.of_chats, self.usual_end)
-        if self.first_words:
-            words = printable(self.first_words)
+        yield from ends_lines(self.ends, self.tokenizer, self.options)
+        if words := printable(self.tokenizer.decode(list(self.intake.first_ids))):
             yield f"  begins     {words[:MAX_BEGINNING]}{'...' if len(words) > MAX_BEGINNING else ''}"
 
     def _exceptions(self) -> Iterator[str]:
@@ -122,7 +121,7 @@ class Summary:
             if (more := len(self.unreadable) - MAX_FILES) > 0:
                 yield f"             and {more:,} more, listed in the manifest"
         if self.quarantine:
-            yield f"  quarantine {printable(self.output)}/{self.quarantine} has the bad records"
+            yield f"  quarantine {printable(self.options.output)}/{self.quarantine} has the bad records"
         if intake.with_special:
             documents = counted(intake.with_special, "document")
             yield f"  special    {documents} contain the text of a special token, which was encoded as ordinary text"
@@ -133,15 +132,13 @@ class Summary:
             yield f"  reused     {self.reused_shards:,} of {shards} from an earlier run"
 
 
-def ends_lines(ends: DocumentEnds, of_chats: bool, usual_end: str | None = None) -> Iterator[str]:
-    """Describe the tokens that the run adds, and the tokenizer's template if it differs.
-
-    usual_end: the tokenizer's special token with the name of a document end.
-    """
+def ends_lines(ends: DocumentEnds, tokenizer: Tokenizer, options: ConvertOptions) -> Iterator[str]:
+    """Describe the tokens that the run adds, and the tokenizer's template if it differs."""
+    of_chats, end = options.messages_field is not None, usual_end(tokenizer)
     if ends.added.per_document:
         yield f"  ends       each document {ends.added}"
-    elif usual_end is not None and not of_chats:
-        advice = f"add one with --append-token '{usual_end}'"
+    elif end is not None and not of_chats:
+        advice = f"add one with --append-token '{end}'"
         yield f"  ends       no token ends a document, so a model can't learn to stop; {advice}"
     if ends.template.per_document and ends.differ and not of_chats:
         template = f"with the tokenizer's own template, each document {ends.template}"
@@ -157,50 +154,55 @@ def _times(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
 
 
-def warnings_of(
-    options: ConvertOptions, sources: SourceList, summary: Summary, special_tokens: Collection[str]
-) -> Iterator[str]:
-    """Yield the text of each warning. special_tokens: the special tokens of the tokenizer."""
+def warnings_of(summary: Summary) -> Iterator[str]:
+    """Yield the text of each warning."""
+    options = summary.options
     intake, splits, end = summary.intake, summary.splits, END_TEXT.decode()
     output, tokenizer = (printable(shown_url(path)) for path in (options.output, options.tokenizer))
     if not summary.tokens:
         yield f"{output}: the dataset has no tokens ({_why_empty(summary)})"
         return
-    if summary.has_mask and not summary.trained_tokens:
-        yield f"{output}: no token contributes to the loss: {_why_untrained(options, summary)}"
+    if options.has_mask and not summary.trained_tokens:
+        why = f"every {options.completion_field} is empty"
+        if intake.messages:
+            why = (
+                f"the chat template marks none of the messages ({roles_text(intake.messages)}). Give the messages to "
+                "train on the role that it marks, usually assistant."
+            )
+        yield f"{output}: no token contributes to the loss: {why}"
     front = summary.ends.added.front_ids
     if front and list(intake.first_ids[: 2 * len(front)]) == front * 2:
-        token = printable(summary.ends.added.front[0].text)
-        twice = f"the first document begins with {token} twice, because its text already has the token"
-        yield f"--prepend-token: {twice}. Leave --prepend-token out."
-    if not splits["validation"].documents and options.fraction > 0:
-        none = f"selected none of {counted(summary.documents, 'document')} for validation"
         yield (
-            f"--validation-fraction: {none} (got {options.fraction:g}). Pass --validation-docs N to hold out a fixed "
-            "number."
+            f"--prepend-token: the first document begins with {printable(summary.ends.added.front[0].text)} twice, "
+            "because its text already has the token. Leave --prepend-token out."
+        )
+    if not splits["validation"].documents and options.fraction > 0:
+        yield (
+            f"--validation-fraction: selected none of {counted(summary.documents, 'document')} for validation "
+            f"(got {options.fraction:g}). Pass --validation-docs N to hold out a fixed number."
         )
     if not options.inputs:  # --validation takes all arguments after it
         yield "--validation: takes all the inputs, so train is empty. Put training inputs before --validation."
     elif not splits["train"].tokens and options.validation_docs is not None:
         docs = options.validation_docs
         yield f"--validation-docs: holds out every document, so train is empty (got {docs})"
-    is_all_text = all(kind.format == "text" for kind in sources.kinds)
-    is_long = intake.text_bytes > LONG_DOCUMENT_BYTES * summary.source_count
+    is_all_text = all(kind.format == "text" for kind in summary.sources.kinds)
     cuts = intake.records - summary.source_count
-    if is_all_text and is_long and cuts <= 0:
-        none = f"occurs in none of the inputs, so each file is one document (got {shown(options.separator)})"
-        yield f"--separator: {none}. Pass another separator if this is not intended."
-    lacks = f"{tokenizer}: lacks an entry for {end}"
-    if intake.with_end_text:
-        documents = counted(intake.with_end_text, "document")
+    if is_all_text and intake.text_bytes > LONG_DOCUMENT_BYTES * summary.source_count and cuts <= 0:
         yield (
-            f"{lacks}, so it was encoded as ordinary text in {documents}. If it ends documents, pass it as --separator "
-            "or train the tokenizer with --special-token."
+            "--separator: occurs in none of the inputs, so each file is one document "
+            f"(got {shown(options.separator)}). Pass another separator if this is not intended."
         )
-    if is_all_text and cuts > 0 and options.separator == end and end not in special_tokens:
+    if intake.with_end_text:
         yield (
-            f"{lacks}, where documents are split ({counted(cuts, 'time')}), so models cannot learn where a document "
-            "ends. Train the tokenizer with --special-token."
+            f"{tokenizer}: lacks an entry for {end}, so it was encoded as ordinary text in "
+            f"{counted(intake.with_end_text, 'document')}. If it ends documents, pass it as --separator or train the "
+            "tokenizer with --special-token."
+        )
+    if is_all_text and cuts > 0 and options.separator == end and end not in summary.tokenizer.special_tokens:
+        yield (
+            f"{tokenizer}: lacks an entry for {end}, where documents are split ({counted(cuts, 'time')}), so models "
+            "cannot learn where a document ends. Train the tokenizer with --special-token."
         )
 
 
@@ -211,12 +213,3 @@ def _why_empty(summary: Summary) -> str:
     empty = sum(counts.empty for counts in summary.splits.values())
     reasons = [f"{counted(count, 'record')} skipped ({reason})" for reason, count in intake.skipped.items()]
     return ", ".join([*([f"{counted(empty, 'document')} empty"] if empty else []), *reasons])
-
-
-def _why_untrained(options: ConvertOptions, summary: Summary) -> str:
-    if not summary.intake.messages:
-        return f"every {options.completion_field} is empty"
-    return (
-        f"the chat template marks none of the messages ({roles_text(summary.intake.messages)}). Give the messages to "
-        "train on the role that it marks, usually assistant."
-    )

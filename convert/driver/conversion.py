@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from bpe import _core
-from bpe.end_tokens import usual_end
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from convert.chat_rules import intake_rules
@@ -424,29 +423,24 @@ def _verify(
 
 def _summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) -> Summary:
     """Return the summary, and show warnings about the result."""
-    ledger, sources = work.ledger, context.plan.sources
+    ledger = work.ledger
     summary = Summary(
-        output=context.options.output,
-        source_count=len(sources),
-        source_bytes=context.plan.total_bytes,
+        options=context.options,
+        tokenizer=context.tokenizer,
+        sources=context.plan.sources,
+        ends=context.ends,
         disk_bytes=sum(file.bytes for file in files),
         array_bytes=sum(file.bytes for written in ledger.files for file in written.records()),
         splits=ledger.counts,
         intake=ledger.intake,
-        text_chunks=context.plan.chunk_count,
         shards=ledger.shard_count,
         reused_shards=work.reused,
         workers=context.engine.worker_count,
         seconds=context.clock.seconds,
         worker_seconds=work.seconds,
-        first_words=context.tokenizer.decode(list(ledger.intake.first_ids)),
         unreadable=tuple(error for _, error in sorted(ledger.unreadable.items())),
         quarantine=QUARANTINE_NAME if any(file.path == QUARANTINE_NAME for file in files) else "",
-        ends=context.ends,
-        has_mask=context.options.has_mask,
-        usual_end=usual_end(context.tokenizer),
-        of_chats=context.options.messages_field is not None,
     )
-    for warning in warnings_of(context.options, sources, summary, context.tokenizer.special_tokens):
+    for warning in warnings_of(summary):
         context.progress.note(f"warning: {warning}")
     return summary

@@ -146,7 +146,7 @@ def estimate_lines(setup: Setup) -> list[str]:
         f"  plan       {chunks}, Zarr format {setup.layout.zarr_format}, compression {options.compression}",
         f"  documents  about {documents}; validation {held_out}",
         f"  tokens     about {tokens_text(round(found.tokens))}, {per_token}",
-        *ends_lines(setup.ends, options.messages_field is not None),
+        *ends_lines(setup.ends, setup.tokenizer, options),
         f"  disk       about {disk}",
         f"  time       about {_duration(seconds)} {workers}",
         *(f"  warning    {fault}" for fault in found.faults),
