@@ -28,7 +28,7 @@ from convert.driver.schedule import DAMAGE, Context, EncodeAndMerge
 from convert.driver.tokenizers import load_tokenizer
 from convert.encode.encode_task import smallest_hashes
 from convert.encode.held_out import SmallestHashes
-from convert.encode.job import Clock, Job, Setup, hand_out
+from convert.encode.job import Clock, Job, Setup
 from convert.errors import (
     COMPLETE,
     Advice,
@@ -56,6 +56,7 @@ from flat_tokens.writer import create_split, write_file, write_root
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
 from tokenmill.cli.progress import Progress, Stage, make_progress
 from tokenmill.engines.choose import open_engine
+from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import TaskPool
 from tokenmill.inputs.kinds import STANDARD_INPUT, markup_note
 from tokenmill.inputs.marked_records import MARKED_FORMATS
@@ -169,7 +170,8 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         # Compressed text may give any number of tasks.
         is_decoded = any(kind.is_decoded for kind in plan.sources.kinds)
         max_tasks = sys.maxsize if is_decoded else max(1, plan.chunk_count)
-        key = hand_out(job, workspace.put_job, engine, max_tasks, options.storage_options)
+        job = job if engine.inherits else job.for_others()
+        key = hand_out(engine, max_tasks, job, workspace.put_job, options.storage_options)
         clock.lap("start")
         context = Context(
             **vars(setup),
@@ -333,7 +335,7 @@ def _write_metadata(context: Context, ledger: Ledger) -> list[FileRecord]:
         sizes = counts.tokens, counts.sequences, counts.max_token_id
         files += create_split(workspace.dataset, split, *sizes, layout, has_mask=has_mask)
         splits[split] = SplitRecord(*sizes, counts.tokens - counts.not_trained if has_mask else None)
-    files += [record for written in ledger.files for record in written.records()]
+    files += ledger.files
     write_root(
         workspace.dataset,
         splits,
@@ -430,7 +432,7 @@ def _summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) 
         sources=context.plan.sources,
         ends=context.ends,
         disk_bytes=sum(file.bytes for file in files),
-        array_bytes=sum(file.bytes for written in ledger.files for file in written.records()),
+        array_bytes=sum(file.bytes for file in ledger.files),
         splits=ledger.counts,
         intake=ledger.intake,
         shards=ledger.shard_count,

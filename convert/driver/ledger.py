@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from convert.errors import BrokenInvariant
 from convert.planning.plan import Plan, ShardId
-from convert.shards.merge import MergePlanner, MergeTask, WrittenFiles
-from convert.shards.shard import ARRAYS, SPLITS, IntakeCounts, ShardFile, ShardRecord, SplitCounts
+from convert.shards.merge import MergePlanner, MergeTask
+from convert.shards.shard import ARRAYS, IntakeCounts, ShardFile, ShardRecord, SplitCounts
+from flat_tokens.format import SPLITS
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord
 
 
 class Ledger:
@@ -40,13 +42,12 @@ class Ledger:
         self.shard_count = self.token_count = self._skipped_count = self._text_bytes = 0
         self.unreadable: dict[int, str] = {}
         self.quarantine: list[tuple[ShardFile, Sequence[tuple[int, int]]]] = []
-        self.files: list[WrittenFiles] = []
+        self.files: list[FileRecord] = []
         self.next = ShardId(0)
         self._waiting: dict[int, dict[int, ShardRecord]] = {}  # by chunk: shards after a missing one
         self._unread: dict[str, int] = {}  # by file of a shard: bytes that are not merged
         self.unmerged_bytes = 0
-        units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
-        self._planners = [MergePlanner(split, array, units[array]) for split in SPLITS for array in ARRAYS]
+        self._planners = [MergePlanner(split, array, layout) for split in SPLITS for array in ARRAYS]
         self._ready: list[MergeTask] = []
 
     @property
@@ -83,14 +84,13 @@ class Ledger:
         _check(record)
         for planner in self._planners:
             self._ready += planner.add(record, self.counts[planner.split].tokens)
-        for file in record.files():
-            self._unread[file.name] = file.size
-            self.unmerged_bytes += file.size
+        self._unread |= {file.name: file.size for file in record.arrays if file.size}
+        self.unmerged_bytes += sum(file.size for file in record.arrays)
         for split in SPLITS:
             self.counts[split] = self.counts[split].plus(record.split(split))
         self.intake = self.intake.plus(record.intake)
-        if self._keeps_quarantine and (record.quarantine_file.size or record.intake.lines):
-            self.quarantine.append((record.quarantine_file, record.intake.lines))
+        if self._keeps_quarantine and (record.quarantine.size or record.intake.lines):
+            self.quarantine.append((record.quarantine, record.intake.lines))
         for index, *counts in record.sources:
             self.sources[index] += counts
         for index, error in record.intake.unreadable:
@@ -106,7 +106,7 @@ class Ledger:
         ready, self._ready = self._ready, []
         yield from ready
 
-    def written(self, task: MergeTask, files: list[WrittenFiles]) -> list[str]:
+    def written(self, task: MergeTask, files: list[FileRecord]) -> list[str]:
         """Add the files of a merge task. Return the files of shards that no other task reads."""
         self.files += files
         unneeded = []
@@ -132,9 +132,9 @@ class Ledger:
     def needed_files(self) -> set[str]:
         """Return the files of shards that are still to be read."""
         waiting = [record for own in self._waiting.values() for record in own.values()]
-        names = {file.name for record in waiting for file in record.files()} | self._unread.keys()
+        names = {file.name for record in waiting for file in record.arrays if file.size} | self._unread.keys()
         if self._keeps_quarantine:
-            kept = [file for file, _ in self.quarantine] + [record.quarantine_file for record in waiting]
+            kept = [file for file, _ in self.quarantine] + [record.quarantine for record in waiting]
             names |= {file.name for file in kept if file.size}
         return names
 

@@ -35,22 +35,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convert.driver.ledger import Ledger
-from convert.encode import encode_task
+from convert.encode import encode_task, unpack_task
 from convert.encode.job import Clock, Setup
 from convert.errors import Refused
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.intake import is_usable, lacks_quarantine
-from convert.shards.merge import (
-    FileCheck,
-    MergeTask,
-    ShardCheck,
-    WrittenFiles,
-    check_files,
-    lost_shards,
-    merge,
-)
+from convert.shards.merge import MergeTask, are_intact, lost_shards, merge
 from convert.workdir.workdir import WorkDir
-from flat_tokens.format import SPLITS
+from flat_tokens.format import SPLITS, TOKENS_NAME
+from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.writer import create_arrays, place_of
 from tokenmill.cli.progress import Progress, Stage
 from tokenmill.engines.engine import Engine
@@ -177,7 +170,7 @@ class EncodeAndMerge:
         """Return when all arrays are written."""
         while len(self._context.pool):
             for task in self._take_results(SHOW_SECONDS):
-                stage.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
+                stage.advance(task.raw_bytes, task.item_count if task.array == TOKENS_NAME else 0)
         self._log.flush()
 
     @property
@@ -208,7 +201,7 @@ class EncodeAndMerge:
         for task in () if self._is_share else merges:
             unneeded, self._unneeded = self._unneeded, []
             arguments = task, context.job_key, unneeded
-            context.pool.submit(task, task.describe, merge, *arguments, name=task.name)
+            context.pool.submit(task, partial(str, task.name), merge, *arguments, name=task.name)
         for opened in self._open:
             self._submit_blocks(opened)
             if not opened.tasks and not opened.has_blocks:
@@ -241,7 +234,7 @@ class EncodeAndMerge:
         is_long = chunk.text_bytes * UNPACKED_SHARE * workers > plan.total_bytes
         unpacks = is_long and unpacking < workers - 1 and plan.can_unpack(chunk)
         self._open.append(_OpenChunk(chunk, done, next_block=0 if unpacks else None))
-        function = encode_task.unpack_chunk if unpacks else encode_task.encode_chunk
+        function = unpack_task.unpack_chunk if unpacks else encode_task.encode_chunk
         self._submit_task(_ChunkTask(self._open[-1], False), function, chunk, done)
 
     def _submit_blocks(self, opened: _OpenChunk) -> None:
@@ -252,7 +245,7 @@ class EncodeAndMerge:
             if shard.number not in opened.done:
                 if not (is_next or self._has_room) or not self._is_unpacked(opened, shard):
                     return
-                self._submit_task(_ChunkTask(opened, True), encode_task.encode_block, shard)
+                self._submit_task(_ChunkTask(opened, True), unpack_task.encode_block, shard)
             opened.next_block = shard.number + 1
 
     def _is_unpacked(self, opened: _OpenChunk, shard: ShardId) -> bool:
@@ -261,7 +254,7 @@ class EncodeAndMerge:
         if time.monotonic() < opened.next_poll:
             return False
         shards = self._context.workspace.shard_store
-        if shards.is_unpacked(shard):
+        if unpack_task.is_unpacked(shards, shard):
             return True
         opened.next_poll = time.monotonic() + (POLL_SECONDS if shards.store.is_local else SHOW_SECONDS)
         return False
@@ -325,11 +318,11 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
     ledger = Ledger(context.plan, context.layout, keeps_quarantine=options.on_error == "quarantine")
     ledger.unreadable.update(empty_tables(context.plan.sources))
     tasks: list[MergeTask] = []
-    written: list[tuple[MergeTask, list[WrittenFiles]]] = []
+    written: list[tuple[MergeTask, list[FileRecord]]] = []
     for _, record in sorted(recorded.shards.items()):
         if record.id.chunk_index not in own_chunks or lacks_quarantine(record, context.rules):
             continue
-        if not is_usable(record.intake, context.rules):
+        if not is_usable(record, context.rules):
             raise Refused(
                 f"{workspace.root}: bad records were left out, which --on-error {options.on_error} does not allow. "
                 "Resume with the former --on-error and --replace-invalid, or start over with --restart."
@@ -338,7 +331,7 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
         for task in ledger.ready():
             entry = recorded.tasks.get(task.name, {})
             if entry.get("items") == task.item_count:
-                written.append((task, [WrittenFiles(*files) for files in entry["files"]]))
+                written.append((task, [FileRecord(*file) for file in entry["files"]]))
             else:
                 tasks.append(task)
     intact = _intact(context, written)
@@ -348,7 +341,7 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
         else:
             tasks.append(task)
     if options.share is None:
-        workspace.clean_dataset({file.path for files in ledger.files for file in files.records()})
+        workspace.clean_dataset({file.path for file in ledger.files})
     needed = ledger.needed_files()
     workspace.shard_store.delete_others(needed, None if options.share is None else own_chunks)
     lost_shards = _encode_lost_shards(context, needed, threshold)
@@ -360,7 +353,7 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
     return ledger, tasks, ledger.shard_count - lost_shards
 
 
-def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]]) -> set[int]:
+def _intact(context: Context, written: list[tuple[MergeTask, list[FileRecord]]]) -> set[int]:
     """Return the indexes of merge tasks with intact files."""
     tasks = context.workspace.recorded.tasks
     reads_all = context.options.verify == "full" or DAMAGE in tasks
@@ -370,15 +363,15 @@ def _intact(context: Context, written: list[tuple[MergeTask, list[WrittenFiles]]
         return {
             number
             for number, (_, files) in enumerate(written)
-            if all(sizes.get(file.path) == file.bytes for some in files for file in some.records())
+            if all(sizes.get(file.path) == file.bytes for file in files)
         }
     # As long as the machine has not started again, it has all bytes that were written.
     boots = [tasks[task.name]["boot"] for task, _ in written]
     checks = (
-        FileCheck(number, files, reads_all or boot is None or boot != boot_id())
+        (number, files, reads_all or boot is None or boot != boot_id())
         for number, ((_, files), boot) in enumerate(zip(written, boots, strict=True))
     )
-    return {done.number for done, is_intact in _run(context, check_files, checks) if is_intact}
+    return {number for (number, *_), is_intact in _run(context, are_intact, checks) if is_intact}
 
 
 def _encode_lost_shards(context: Context, needed: set[str], threshold: int | None) -> int:
@@ -386,9 +379,9 @@ def _encode_lost_shards(context: Context, needed: set[str], threshold: int | Non
     shards = context.workspace.recorded.shards
     last = set(list(shards)[-LAST_SHARDS:])
     checks = (
-        ShardCheck(record.id, files, context.options.verify == "full" or record.id in last)
+        (record.id, files, context.options.verify == "full" or record.id in last)
         for _, record in sorted(shards.items())
-        if (files := [file for file in (*record.files(), record.quarantine_file) if file.name in needed])
+        if (files := [file for file in (*record.arrays, record.quarantine) if file.name in needed])
     )
     batches = iter(lambda: tuple(islice(checks, SHARDS_PER_CHECK)), ())
     lost = sorted(shard for _, found in _run(context, lost_shards, batches) for shard in found)

@@ -6,37 +6,42 @@ ones to the intake.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import tempfile
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 
 import numpy as np
 
-from bpe.tokenizer import Tokenizer
 from convert.encode.document_encoder import DocumentEncoder
 from convert.encode.held_out import DocumentHasher
 from convert.encode.job import Clock, Job
+from convert.errors import naming
 from convert.shards.intake import END_TEXT, ShardIntake
-from tokenmill.inputs._core import Xxh64, find_separators, find_special_tokens, rows_with_special_tokens
+from tokenmill.engines.worker_process import take_step
+from tokenmill.inputs._core import find_separators, find_special_tokens, rows_with_special_tokens
 from tokenmill.inputs.batch import Batch
 from tokenmill.inputs.blocks import KEPT_BYTES
 from tokenmill.inputs.documents import DAMAGE, Documents, Event, LongText, Reading, Text
-from tokenmill.inputs.intake import BadRecord
-from tokenmill.inputs.text_documents import PiecedText, SpecialSearch, checked_text, valid_documents
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from tokenmill.inputs.intake import BadRecord, RecordFault
+from tokenmill.inputs.text_documents import PiecedText, checked_text, valid_documents
 
 
 class DocumentScreen:
-    """Passes the documents of events to a sink and counts them."""
+    """Passes the documents of events to a sink and counts them. folder: for the text of a long document."""
 
     def __init__(
-        self, job: Job, intake: ShardIntake, sink: DocumentEncoder | DocumentHasher, clock: Clock
+        self,
+        job: Job,
+        intake: ShardIntake,
+        sink: DocumentEncoder | DocumentHasher,
+        clock: Clock,
+        folder: Path,
     ) -> None:
-        self._intake, self._sink, self._clock = intake, sink, clock
-        self._separator, self._seed = job.separator, job.options.seed
+        self._intake, self._sink, self._clock, self._folder = intake, sink, clock, folder
+        self._separator = job.separator
         self._special = intake.rules.special_in_text
-        self._special_tokens = texts_of_special_tokens(job.tokenizer)
+        # Added tokens that are not special are tokens in every text.
+        self._special_tokens = [own.text.encode() for own in job.tokenizer.added_tokens if own.special]
         # A tokenizer without this token encodes it as ordinary text, which is most likely a mistake.
         self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
 
@@ -48,7 +53,7 @@ class DocumentScreen:
         elif isinstance(event, Documents):
             self._batch(reading, event, self._special or "text")
         elif isinstance(event, LongText):
-            self._long_text(reading, event, self._special or "encode")
+            self._long_text(reading, event)
 
     def _text(self, reading: Reading, event: Text) -> None:
         special, source, intake = self._special or "encode", reading.source, self._intake
@@ -62,12 +67,39 @@ class DocumentScreen:
             documents_with = find_separators(text, self._separator).searchsorted(found)
             intake.with_end_text += len(np.unique(documents_with))
         self._clock.lap("check")
-        count = self._sink.text(source, text)
+        count = self._sink.text(reading, text)
         intake.records += count
         intake.text_bytes += memoryview(text).nbytes - (count - 1) * len(self._separator)
 
-    def _batch(self, reading: Reading, documents: Documents, special: str) -> None:
-        """Pass on a batch. Its reader has counted the records."""
+    def _long_text(self, reading: Reading, event: LongText) -> None:
+        """Pass on a long document as a batch of one, whose text is in a file, so that it takes no memory."""
+        document = PiecedText(event, reading.source, self._intake.rules)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            try:
+                for piece in document.texts():
+                    take_step(done_bytes=reading.done_bytes)
+                    with naming(self._folder):
+                        file.write(piece)
+            except DAMAGE as error:
+                if self._intake.rules.on_error == "fail":
+                    raise
+                reading.damaged(error)  # its reader has no more events
+                return
+            self._intake.records += 1
+            document.count_in(self._intake, reading.source_index, reading.source)
+            if document.fault:
+                return
+            with naming(self._folder):
+                file.flush()
+            text = mmap(file.fileno(), 0, access=ACCESS_READ)
+        batch = Batch(text, np.array([0, len(text)], np.uint64))
+        documents = Documents(batch, np.array([event.start], np.uint64))
+        self._batch(reading, documents, self._special or "encode", KEPT_BYTES)
+
+    def _batch(
+        self, reading: Reading, documents: Documents, special: str, kept_bytes: int | None = None
+    ) -> None:
+        """Pass on a batch. Its reader has counted the records. kept_bytes: of a bad document (default: all)."""
         batch = documents.batch
         if batch.marks is not None and batch.marks.of_chats:
             self._intake.with_special += int(np.count_nonzero(batch.marks.has_special))
@@ -78,7 +110,10 @@ class DocumentScreen:
                 self._intake.with_special += len(rows)
             elif len(rows):
                 for row in rows.tolist():
-                    self._bad_special(reading, documents, row)
+                    starts, which = find_special_tokens(batch.rows(row, row + 1).text, self._special_tokens)
+                    token = self._special_tokens[int(which[0])].decode()
+                    detail = f"the text holds the special token {token!r} at its byte {int(starts[0])}"
+                    self._bad_row(reading, documents, row, RecordFault("special token", detail), kept_bytes)
                 documents = documents.without(rows)
                 batch = documents.batch
         if self._end_text:
@@ -86,72 +121,15 @@ class DocumentScreen:
             self._intake.with_end_text += len(rows)
         self._intake.text_bytes += int(batch.offsets[-1])
         self._clock.lap("check")
-        for row in self._sink.batch(reading.source, batch, special == "encode").tolist():
+        for row in self._sink.batch(reading, batch, special == "encode").tolist():
             detail = "the tokenizer changes its text, so it is not known which tokens are to be learned"
-            self._bad_row(reading, documents, row, "changed text", detail)
+            self._bad_row(reading, documents, row, RecordFault("changed text", detail))
 
-    def _bad_special(self, reading: Reading, documents: Documents, row: int) -> None:
-        starts, which = find_special_tokens(_text_of(documents.batch, row), self._special_tokens)
-        token = self._special_tokens[int(which[0])].decode()
-        detail = f"the text holds the special token {token!r} at its byte {int(starts[0])}"
-        self._bad_row(reading, documents, row, "special token", detail)
-
-    def _bad_row(self, reading: Reading, documents: Documents, row: int, reason: str, detail: str) -> None:
+    def _bad_row(
+        self, reading: Reading, documents: Documents, row: int, fault: RecordFault, kept: int | None = None
+    ) -> None:
         """Count a document of a batch as a bad record."""
-        place, text = int(documents.places[row]), _text_of(documents.batch, row)
+        text = memoryview(documents.batch.rows(row, row + 1).text)
         line = None if documents.lines is None else int(documents.lines[row])
-        record = BadRecord(reason, detail, place, text, len(text), line, documents.are_rows)
-        self._intake.bad(reading.source_index, reading.source, record)
-
-    def _long_text(self, reading: Reading, event: LongText, special: str) -> None:
-        document = PiecedText(event, reading.source, self._intake.rules)
-        search = SpecialSearch(self._special_tokens if special != "encode" else [])
-        end_search = SpecialSearch(self._end_text)
-        content = Xxh64(self._seed)
-        text_bytes, head = 0, b""
-
-        def texts() -> Iterator[Buffer]:
-            nonlocal text_bytes, head
-            for text in document.texts():
-                view = memoryview(text)
-                self._clock.lap("read")
-                content.update(view)
-                text_bytes += view.nbytes
-                if len(head) < KEPT_BYTES:
-                    head += bytes(view[: KEPT_BYTES - len(head)])
-                self._clock.lap("check")
-                yield view
-
-        try:
-            self._sink.pieces(
-                reading.source, end_search.through(search.through(texts())), special == "encode"
-            )
-        except DAMAGE as error:
-            self._sink.drop()
-            if self._intake.rules.on_error == "fail":
-                raise
-            reading.damaged(error)  # its reader has no more events
-            return
-        self._intake.records += 1
-        document.count_in(self._intake, reading.source_index, reading.source)
-        if document.fault:
-            self._sink.drop()
-        elif search.found and special == "error":
-            self._sink.drop()
-            detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
-            record = BadRecord("special token", detail, event.start, head, text_bytes)
-            self._intake.bad(reading.source_index, reading.source, record)
-        else:
-            self._intake.with_special += bool(search.found)
-            self._intake.with_end_text += bool(end_search.found)
-            self._intake.text_bytes += text_bytes
-            self._sink.end(reading.source, content.digest())
-
-
-def texts_of_special_tokens(tokenizer: Tokenizer) -> list[bytes]:
-    """Return the added tokens that are special. The others are tokens in every text."""
-    return [token.text.encode() for token in tokenizer.added_tokens if token.special]
-
-
-def _text_of(batch: Batch, row: int) -> bytes:
-    return bytes(memoryview(batch.rows(row, row + 1).text))
+        about = (int(documents.places[row]), bytes(text[:kept]), len(text), line, documents.are_rows)
+        self._intake.bad(reading.source_index, reading.source, BadRecord(fault.reason, str(fault), *about))

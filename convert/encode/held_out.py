@@ -11,7 +11,6 @@ the whole corpus. Empty documents do not count. Exact copies share a hash, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from convert.encode.job import Job
 from tokenmill.inputs._core import hash_documents, hash_ragged, xxh64
 from tokenmill.inputs.batch import Batch
-from tokenmill.inputs.source_list import Source
+from tokenmill.inputs.documents import Reading
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -35,9 +34,7 @@ def hash_threshold(fraction: float) -> int:
 
 
 def is_validation(hashes: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:
-    """Return bool[documents], True for validation. threshold: 0 to 2^64, see above."""
-    if threshold == 0:
-        return np.zeros(len(hashes), dtype=np.bool_)
+    """Return bool[documents], True for validation. threshold: 1 to 2^64, see above."""
     return hashes <= np.uint64(threshold - 1)  # 2^64 itself would overflow
 
 
@@ -64,7 +61,7 @@ class SmallestHashes:
 class DocumentHasher:
     """Collects the smallest hashes of good documents, except from sources that determine the split.
 
-    See DocumentEncoder for the methods.
+    It takes the place of DocumentEncoder.
     """
 
     def __init__(self, job: Job, count: int) -> None:
@@ -72,25 +69,15 @@ class DocumentHasher:
         self._empty = np.uint64(xxh64(b"", job.options.seed))
         self.smallest = SmallestHashes(count)
 
-    def text(self, source: Source, text: Buffer) -> int:
+    def text(self, reading: Reading, text: Buffer) -> int:
         hashes = hash_documents(text, self._separator, self._seed)
-        self._add(source, hashes)
+        self._add(reading, hashes)
         return len(hashes)
 
-    def batch(self, source: Source, batch: Batch, with_special: bool) -> NDArray[np.int64]:
-        self._add(source, hash_ragged(batch.text, batch.offsets, self._seed))
+    def batch(self, reading: Reading, batch: Batch, with_special: bool) -> NDArray[np.int64]:
+        self._add(reading, hash_ragged(batch.text, batch.offsets, self._seed))
         return NO_ROWS
 
-    def pieces(self, source: Source, pieces: Iterator[Buffer], with_special: bool) -> None:
-        for _ in pieces:
-            pass
-
-    def end(self, source: Source, content_hash: int) -> None:
-        self._add(source, np.array([content_hash], dtype=np.uint64))
-
-    def drop(self) -> None:
-        pass
-
-    def _add(self, source: Source, hashes: NDArray[np.uint64]) -> None:
-        if source.split is None:
+    def _add(self, reading: Reading, hashes: NDArray[np.uint64]) -> None:
+        if reading.source.split is None:
             self.smallest.add(hashes[hashes != self._empty])

@@ -6,9 +6,8 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe.tokenizer import Tokenizer
 from convert.document_ends import DocumentEnds
@@ -18,14 +17,9 @@ from convert.planning.plan import Plan
 from convert.shards.shard_store import ShardStore, shards_at
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import Destination
-from tokenmill.engines.job import JobKey, Put, require_open, require_same_folder
-from tokenmill.engines.job import hand_out as hand_out_job
-from tokenmill.inputs.kinds import FORMATS
+from tokenmill.engines.job import require_open, require_same_folder
 from tokenmill.inputs.rules import IntakeRules
-from tokenmill.stores import StorageOptions, is_url
-
-if TYPE_CHECKING:
-    from tokenmill.engines.engine import Engine
+from tokenmill.stores import is_url
 
 MASK_ID_LIMIT = 1 << 30  # with a loss mask, shards store IDs below it (convert/shards/shard.py)
 # Options that, with the sources and the tokenizer, decide the bytes of the dataset. on_error is not one of them: a run
@@ -53,6 +47,13 @@ class Setup:
     rules: IntakeRules
     plan: Plan
     layout: ArrayLayout
+
+    def __post_init__(self) -> None:
+        highest = self.tokenizer.max_token_id
+        if self.has_mask and highest >= MASK_ID_LIMIT:
+            raise UsageError(
+                f"--tokenizer: token IDs must be below {MASK_ID_LIMIT} with a loss mask (got {highest})"
+            )
 
     @property
     def separator(self) -> bytes:
@@ -132,29 +133,3 @@ class Clock:
         now = time.perf_counter()
         self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
         self._last = now
-
-
-def hand_out(job: Job, put: Put, engine: Engine, max_tasks: int, options: StorageOptions) -> JobKey:
-    """Start the engine and return the key by which its tasks find the job.
-
-    put: writes bytes where workers that do not inherit the job can read them.
-    max_tasks: more workers than this would have no work.
-    options: of the stores that the job uses.
-    """
-    highest = job.tokenizer.max_token_id
-    if job.has_mask and highest >= MASK_ID_LIMIT:
-        raise UsageError(
-            f"--tokenizer: token IDs must be below {MASK_ID_LIMIT} with a loss mask (got {highest})"
-        )
-    if engine.inherits:
-        _import_for_workers(job.plan)
-    else:
-        job = job.for_others()
-    return hand_out_job(engine, max_tasks, job, put, options)
-
-
-def _import_for_workers(plan: Plan) -> None:
-    """Import the modules of the first tasks, so that forked workers inherit them."""
-    for kind in plan.sources.kinds:
-        import_module(FORMATS[kind.format].reader)
-    import_module("flat_tokens.storage.stored_array")

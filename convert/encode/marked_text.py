@@ -26,7 +26,6 @@ from tokenmill.stores.system import cached_property
 if TYPE_CHECKING:
     from bpe.compat.huggingface import Tokenizer as WithOffsets
 
-MAX_TABLE_IDS = 2**22  # of a table with a length per ID; larger IDs are searched for
 _BYTE_ENTRY = re.compile(rb"<0x([0-9A-F]{2})>")
 _SPACE = "\u2581".encode()
 Spans = tuple[NDArray[np.int64], NDArray[np.int64]]  # starts, stops
@@ -72,14 +71,13 @@ class MarkedText:
         """
         bounds, firsts = batch.offsets.astype(np.int64), documents.offsets.astype(np.int64)
         tokens = documents.tokens
-        ends = np.concatenate([[0], np.cumsum(self._lengths_of(tokens))])
+        ends = np.concatenate([[0], np.cumsum(self._lengths[tokens])])
         # Right for every document that has the same length as its entries, whatever precedes it.
         moved = np.repeat(bounds[:-1] - ends[firsts[:-1]], np.diff(firsts))
         starts, stops = ends[:-1] + moved, ends[1:] + moved
         changed = []
-        is_doubtful = np.diff(ends[firsts]) != np.diff(bounds)
-        if self._may_change_text:  # to a text of the same length
-            is_doubtful[:] = True
+        # A normalizer may change a text to another one of the same length.
+        is_doubtful = (np.diff(ends[firsts]) != np.diff(bounds)) | self._may_change_text
         for document in np.flatnonzero(is_doubtful).tolist():
             own, (begin, end) = slice(*firsts[document : document + 2]), bounds[document : document + 2]
             text, ids = bytes(memoryview(batch.text)[begin:end]), tokens[own].tolist()
@@ -101,14 +99,12 @@ class MarkedText:
         starts, stops, offset = [], [], 0
         for id_ in ids:
             own = self._texts[id_]
+            if own[:1] == b" " and not text.startswith(own, offset) and text.startswith(own[1:], offset):
+                own = own[1:]  # an added space
+            while not text.startswith(own, offset) and text[offset : offset + 1].isspace():
+                offset += 1  # removed white space
             if not text.startswith(own, offset):
-                if own[:1] == b" " and text.startswith(own[1:], offset):  # an added space
-                    own = own[1:]
-                else:  # removed white space
-                    while text[offset : offset + 1].isspace() and not text.startswith(own, offset):
-                        offset += 1
-                    if not text.startswith(own, offset):
-                        return None
+                return None
             starts.append(offset)
             offset += len(own)
             stops.append(offset)
@@ -158,17 +154,9 @@ class MarkedText:
             for id_, text in texts.items()
         }
 
-    def _lengths_of(self, tokens: NDArray[np.uint32]) -> NDArray[np.int64]:
-        ids, lengths = self._lengths
-        return lengths[tokens if ids is None else np.searchsorted(ids, tokens)]
-
     @cached_property
-    def _lengths(self) -> tuple[NDArray[np.uint32] | None, NDArray[np.int64]]:
-        """Return (ascending IDs, their lengths), or (None, a length per ID) if that table is small."""
-        ids = np.array(sorted(self._texts), dtype=np.uint32)
-        found = np.array([len(self._texts[id_]) for id_ in ids.tolist()], dtype=np.int64)
-        if self._tokenizer.max_token_id > MAX_TABLE_IDS:
-            return ids, found
-        lengths = np.zeros(self._tokenizer.max_token_id + 1, dtype=np.int64)
-        lengths[ids] = found
-        return None, lengths
+    def _lengths(self) -> NDArray[np.int64]:
+        """The length of each entry by ID."""
+        lengths = np.zeros(self._tokenizer.max_token_id + 1, np.int64)  # takes memory only where it is used
+        lengths[[*self._texts]] = [*map(len, self._texts.values())]
+        return lengths

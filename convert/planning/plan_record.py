@@ -20,7 +20,7 @@ from convert.planning.plan import Plan
 from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.sources import recorded_path
 
-PLAN_VERSION = 17
+PLAN_VERSION = 18
 _VERSION, _COUNT = "tokenmill_plan", "number of sources"
 _DISPLAYED = {
     _VERSION: "plan version",

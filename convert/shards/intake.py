@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from convert.shards.shard import IntakeCounts, ShardFile, ShardRecord
+from convert.shards.shard import ShardFile, ShardRecord
 from convert.shards.shard_store import ShardStore
 from convert.shards.shard_writer import BlockFile
 from tokenmill.inputs.intake import UNREADABLE, BadRecord, Intake
@@ -25,7 +25,7 @@ QUARANTINE_NAME = "quarantine.jsonl"
 
 
 class ShardIntake(Intake):
-    """Counts the records of one shard after another. Call `begin` before each.
+    """Counts the records of one shard after another; see `IntakeCounts`. Call `begin` before each.
 
     first_line: of an unpacked block in its source, so that lines are counted as if the source was read at once.
     """
@@ -39,7 +39,6 @@ class ShardIntake(Intake):
         """Reset all counts. quarantine: the file for the bad records of the shard."""
         self.reset()
         self.text_bytes = self.with_special = self.with_end_text = 0
-        self.first_ids: tuple[int, ...] = ()
         self._quarantine = quarantine
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
@@ -55,23 +54,28 @@ class ShardIntake(Intake):
 
     def set_aside(self, source_index: int, record: BadRecord) -> None:
         """Append a record to the quarantine file."""
-        if self._quarantine is not None:
-            self._quarantine.write(_quarantine_line(source_index, record))
+        if self._quarantine is None:
+            return
+        entry: dict[str, Any] = {"source": source_index}
+        if record.line is not None:
+            entry["line"] = record.line
+        entry["row" if record.is_row else "byte"] = record.place
+        entry |= {"bytes": record.length, "reason": record.reason, "detail": record.detail}
+        try:
+            entry["record"] = record.data.decode()
+        except UnicodeDecodeError:
+            entry["record_base64"] = base64.b64encode(record.data).decode()
+        self._quarantine.write(json.dumps(entry).encode() + b"\n")
 
-    def counts(self) -> IntakeCounts:
-        """Return the counts of the shard."""
-        return IntakeCounts.of(vars(self))
 
-
-def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Return whether the bad records of a finished shard are acceptable under these rules."""
-    return rules.on_error != "fail" or not (counts.skipped or counts.unreadable)
+def is_usable(record: ShardRecord, rules: IntakeRules) -> bool:
+    """Return whether these rules accept the bad records of a finished shard."""
+    return rules.on_error != "fail" or not record.intake.has_bad
 
 
 def lacks_quarantine(record: ShardRecord, rules: IntakeRules) -> bool:
     """Return whether the bad records of a finished shard were not kept, and these rules require it."""
-    has_bad = bool(record.intake.skipped or record.intake.unreadable)
-    return rules.on_error == "quarantine" and has_bad and not record.quarantine_file.size
+    return rules.on_error == "quarantine" and record.intake.has_bad and not record.quarantine.size
 
 
 def quarantine_lines(
@@ -86,8 +90,7 @@ def quarantine_lines(
     lines_before: Counter[int] = Counter()
     unreadable: set[int] = set()  # sources: several chunks may fail on the same file
     for file, counted_lines in kept:
-        kept_bytes = b"".join(map(bytes, shards.read_file(file))) if file.size else b""
-        for line in kept_bytes.splitlines():
+        for line in b"".join(map(bytes, shards.read(file) if file.size else ())).splitlines():
             entry = json.loads(line)
             source_index = entry["source"]
             if entry["reason"] == UNREADABLE:
@@ -100,16 +103,3 @@ def quarantine_lines(
             yield json.dumps(entry).encode() + b"\n"
         for source_index, lines in counted_lines:
             lines_before[source_index] += lines
-
-
-def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
-    entry: dict[str, Any] = {"source": source_index}
-    if record.line is not None:
-        entry["line"] = record.line
-    entry["row" if record.is_row else "byte"] = record.place
-    entry |= {"bytes": record.length, "reason": record.reason, "detail": record.detail}
-    try:
-        entry["record"] = record.data.decode()
-    except UnicodeDecodeError:
-        entry["record_base64"] = base64.b64encode(record.data).decode()
-    return json.dumps(entry).encode() + b"\n"

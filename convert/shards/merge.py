@@ -1,14 +1,8 @@
-"""Merging: parts of arrays as slices of shards, which tasks write as files of the dataset.
-
-The driver handles millions of files. The journal, the ledger and the results of tasks hold a few bytes for each; only
-the manifest and the final verification need an object per file.
-"""
+"""Merging: parts of arrays as slices of shards, which tasks write as files of the dataset."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +11,10 @@ from numpy.typing import NDArray
 
 from convert.errors import naming
 from convert.planning.plan import ShardId
-from convert.shards.shard import ITEM_BYTES, NOT_TRAINED, ShardFile, ShardRecord, ShardSlice
+from convert.shards.shard import NOT_TRAINED, ShardFile, ShardRecord
 from convert.shards.shard_store import ShardStore
-from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME
+from flat_tokens.format import DTYPES, MASK_NAME, STARTS_NAME, TOKENS_NAME
+from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
 from flat_tokens.writer import place_of, write_run
@@ -33,36 +28,24 @@ if TYPE_CHECKING:
 
 MERGE_ITEMS = 4 << 20  # of a task: fewer cost more per task than they save, more give too few tasks
 SAMPLED_SHARE = 16  # one file in so many is read back
-Files = list[FileRecord]
-_FILE = np.dtype([("bytes", "<u8"), ("digest", "<u8")])
 
 
-class WrittenFiles(NamedTuple):
-    """Files `first`, `first + 1`, ... of an array. prefix: of their paths. packed: _FILE of each, in base 64."""
+class ShardSlice(NamedTuple):
+    """Bytes [start, stop) of a file of a shard.
 
-    prefix: str
-    first: int
-    packed: str
+    added: number to add to each item, because the merged starts count from the beginning of the merged tokens.
+    """
 
-    @classmethod
-    def pack(cls, files: Sequence[FileRecord]) -> WrittenFiles:
-        """Pack consecutive files of one array, at least one."""
-        path = files[0].path
-        prefix = path.rstrip("0123456789")
-        rows = np.array([(record.bytes, int(record.xxh64, 16)) for record in files], _FILE)
-        return cls(prefix, int(path[len(prefix) :]), base64.b64encode(rows.tobytes()).decode())
-
-    def records(self) -> Iterator[FileRecord]:
-        """Yield the record of each file."""
-        rows = np.frombuffer(base64.b64decode(self.packed), _FILE).tolist()
-        for number, (size, digest) in enumerate(rows, self.first):
-            yield FileRecord(f"{self.prefix}{number}", size, f"{digest:016x}")
+    file: ShardFile
+    start: int
+    stop: int
+    added: int
 
 
 class MergeTask(NamedTuple):
     """Items [first, first + item_count) of an array of a split, in whole write units except at the end of the array.
 
-    array: tokens or starts.
+    array: encoded_tokens or seq_starts.
     slices: their contents end to end are the items.
     closing: the last start of the array, which is the number of tokens, or None.
     """
@@ -75,33 +58,27 @@ class MergeTask(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What identifies the task among all tasks of a dataset: merge-train-tokens-0."""
-        return f"merge-{self.split}-{self.array}-{self.first}"
-
-    def describe(self) -> str:
-        """Return the name for errors and progress."""
-        return f"{self.split} {self.array} from {self.first}"
+        """What identifies the task among all tasks of a dataset: merge-train/encoded_tokens-0."""
+        return f"merge-{self.split}/{self.array}-{self.first}"
 
     @property
     def item_count(self) -> int:
         """The number of items, including the closing start."""
         sliced = sum(own.stop - own.start for own in self.slices)
-        return sliced // ITEM_BYTES[self.array] + (self.closing is not None)
+        return sliced // DTYPES[self.array].itemsize + (self.closing is not None)
 
     @property
     def raw_bytes(self) -> int:
         """The bytes of the items before compression, for progress."""
-        return self.item_count * ITEM_BYTES[self.array]
+        return self.item_count * DTYPES[self.array].itemsize
 
 
 class MergePlanner:
-    """Turns the shards of a dataset, in order, into the merge tasks of one array of a split.
+    """Turns the shards of a dataset, in order, into the merge tasks of one array of a split."""
 
-    unit: items per file.
-    """
-
-    def __init__(self, split: str, array: str, unit: int) -> None:
+    def __init__(self, split: str, array: str, layout: ArrayLayout) -> None:
         self.split, self.array = split, array
+        _, unit = layout.cuts(array)
         self._task_items = max(1, MERGE_ITEMS // unit) * unit
         self._first = 0  # of the next task
         self._slices: list[ShardSlice] = []
@@ -109,13 +86,11 @@ class MergePlanner:
 
     def add(self, record: ShardRecord, tokens_before: int) -> Iterator[MergeTask]:
         """Add the next shard and yield the tasks that are complete. tokens_before: tokens of the split before it."""
-        counts = record.split(self.split)
-        count, added = (counts.tokens, 0) if self.array == "tokens" else (counts.sequences, tokens_before)
-        start = 0
+        file, item = record.file(self.split, self.array), DTYPES[self.array].itemsize
+        added = tokens_before if self.array == STARTS_NAME else 0
+        start, count = 0, file.size // item
         while start < count:
             stop = min(count, start + self._task_items - self._items)
-            item = ITEM_BYTES[self.array]
-            file = record.file(self.split, self.array)
             self._slices.append(ShardSlice(file, start * item, stop * item, added))
             self._items += stop - start
             start = stop
@@ -124,7 +99,7 @@ class MergePlanner:
 
     def end(self, tokens: int) -> Iterator[MergeTask]:
         """Yield the last task, if there is one. tokens: of the split."""
-        if self.array == "starts":
+        if self.array == STARTS_NAME:
             yield self._task(tokens)
         elif self._items:
             yield self._task()
@@ -136,7 +111,7 @@ class MergePlanner:
         return task
 
 
-def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFiles]:
+def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[FileRecord]:
     """Write one part of an array, and the loss mask of its tokens. unneeded: files of merged shards to delete.
 
     Files get their names when they are complete, and every attempt writes the same bytes, so a late attempt does no
@@ -144,80 +119,29 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Wr
     """
     job: Job = find_job(key)
     job.shards.store.delete(unneeded)
-    place = place_of(job.dataset)
-    written: dict[str, Files] = {}
+    place, to = place_of(job.dataset), (job.dataset, task.split, job.layout)
+    first, written = task.first, list[FileRecord]()
     with naming(f"{place}/{task.split}"):
-        for files in _write(job, task):
-            written.setdefault(files[0].path.rpartition("/")[0], []).extend(files)
-        if job.syncs and isinstance(place, Path):
-            for record in chain.from_iterable(written.values()):
-                sync(place / record.path)
-    return [WrittenFiles.pack(files) for files in written.values()]
-
-
-class FileCheck(NamedTuple):
-    """Files of merge task `number` of an earlier run. reads_all: compare the content of all of them."""
-
-    number: int
-    files: Sequence[WrittenFiles]
-    reads_all: bool
-
-
-class ShardCheck(NamedTuple):
-    """Files of a shard of an earlier run. reads_all: compare their content, not only their size."""
-
-    shard: ShardId
-    files: Sequence[ShardFile]
-    reads_all: bool
-
-
-def check_files(check: FileCheck, key: JobKey) -> bool:
-    """Return whether files of the dataset have their sizes, and a sample of them their content."""
-    place = place_of(find_job(key).dataset)
-    sample: list[FileRecord] = []
-    for files in check.files:
-        for number, record in enumerate(files.records(), files.first):
-            if check.reads_all or number % SAMPLED_SHARE == 0:
-                sample.append(record)
-            elif isinstance(place, Path) and _size_of(place / record.path) != record.bytes:
-                return False
-    return not verify_files(place, tuple(sample)).problems
-
-
-def lost_shards(checks: Sequence[ShardCheck], key: JobKey) -> list[ShardId]:
-    """Return the shards with a missing or damaged file."""
-    shards: ShardStore = find_job(key).shards
-    return [
-        check.shard
-        for check in checks
-        if not all(shards.is_intact(file, check.reads_all) for file in check.files)
-    ]
-
-
-def _write(job: Job, task: MergeTask) -> Iterator[Files]:
-    """Write the files of a task and yield their records, some files of one array at a time."""
-    to, first = (job.dataset, task.split, job.layout), task.first
-    for unit in _units(job, task):
-        take_step()  # a worker without a parent must not write into the output of a later run
-        if task.array == "starts":
-            yield write_run(*to, STARTS_NAME, first, unit, job.temporary)
-        else:
-            if job.has_mask:
-                trained = unit < NOT_TRAINED
+        for unit in _units(job, task):
+            take_step()  # a worker without a parent must not write into the output of a later run
+            if task.array == TOKENS_NAME and job.has_mask:
+                written += write_run(*to, MASK_NAME, first, unit < NOT_TRAINED, job.temporary)
                 unit &= ~NOT_TRAINED
-                yield write_run(*to, MASK_NAME, first, trained, job.temporary)
-            yield write_run(*to, TOKENS_NAME, first, unit, job.temporary)
-        first += len(unit)
+            written += write_run(*to, task.array, first, unit, job.temporary)
+            first += len(unit)
+        if job.syncs and isinstance(place, Path):
+            for record in written:
+                sync(place / record.path)
+    return written
 
 
 def _units(job: Job, task: MergeTask) -> Iterator[NDArray[Any]]:
     """Yield the items of a task, a write unit at a time, each valid until the next."""
-    is_starts = task.array == "starts"
-    size = job.layout.write_unit_starts if is_starts else job.layout.write_unit_tokens
-    unit = thread_buffer("write unit", size, np.uint64 if is_starts else np.uint32)
+    _, size = job.layout.cuts(task.array)
+    unit = thread_buffer("write unit", size, DTYPES[task.array])
     filled = 0
     for own in task.slices:
-        for data in job.shards.read_slice(own):
+        for data in job.shards.read(own.file, own.start, own.stop):
             items = data.view(unit.dtype)
             while len(items):
                 some = items[: size - filled]
@@ -232,6 +156,31 @@ def _units(job: Job, task: MergeTask) -> Iterator[NDArray[Any]]:
         filled += 1
     if filled:
         yield unit[:filled]
+
+
+def are_intact(check: tuple[int, Sequence[FileRecord], bool], key: JobKey) -> bool:
+    """Return whether files of the dataset have their sizes, and a sample of them their content.
+
+    check: (number of the merge task, its files, whether to compare the content of all of them).
+    """
+    _, files, reads_all = check
+    place = place_of(find_job(key).dataset)
+    if isinstance(place, Path) and any(_size_of(place / file.path) != file.bytes for file in files):
+        return False
+    return not verify_files(place, tuple(files if reads_all else sorted(files)[::SAMPLED_SHARE])).problems
+
+
+def lost_shards(files_of: Sequence[tuple[ShardId, Sequence[ShardFile], bool]], key: JobKey) -> list[ShardId]:
+    """Return the shards with a missing or damaged file.
+
+    files_of: (shard, its files, whether to compare their content and not only their size).
+    """
+    shards: ShardStore = find_job(key).shards
+    return [
+        shard
+        for shard, files, reads_all in files_of
+        if not all(shards.is_intact(file, reads_all) for file in files)
+    ]
 
 
 def _size_of(path: Path) -> int | None:

@@ -1,9 +1,9 @@
 """A temporary shard: the encoded documents of a text chunk, or of a part of it, with a file per array.
 
-    <chunk>.<number>.train.tokens        uint32[tokens]
-    <chunk>.<number>.train.starts        uint64[sequences]
-    <chunk>.<number>.validation.tokens   and .starts
-    <chunk>.<number>.quarantine          bad records, one JSON object per line
+    <chunk>.<number>.train.encoded_tokens        uint32[tokens]
+    <chunk>.<number>.train.seq_starts            uint64[sequences]
+    <chunk>.<number>.validation.encoded_tokens   and .seq_starts
+    <chunk>.<number>.quarantine                  bad records, one JSON object per line
 
 Tokens are stored as in the dataset: id * 2, plus 1 at the first token of a sequence. With a loss mask IDs are below
 2^30, and NOT_TRAINED marks tokens that are not trained. Starts count from the shard's first token of their split. Empty
@@ -16,27 +16,20 @@ lost attempts therefore cannot interfere. Runs with different plans use differen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from convert.planning.plan import ShardId
-from tokenmill.inputs._core import xxh64
+from flat_tokens.format import SPLITS, STARTS_NAME, TOKENS_NAME
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-SPLITS = ("train", "validation")
-ARRAYS = ("tokens", "starts")
-ITEM_BYTES = {"tokens": 4, "starts": 8}
+ARRAYS = (TOKENS_NAME, STARTS_NAME)
 QUARANTINE = "quarantine"
 BLOCK_BYTES = 256 << 10
-DIGEST_DIGITS = 16
 NOT_TRAINED = np.uint32(1 << 31)
-_NUMBERS = ("records", "text_bytes", "blank", "with_special", "with_end_text", "replaced")
-_BY_NAME = ("skipped", "messages", "dropped")
 
 
 @dataclass(frozen=True)
@@ -50,10 +43,10 @@ class IntakeCounts:
     with_special: documents that contain the text of a special token.
     with_end_text: documents that contain <|endoftext|>, if it is not a special token.
     replaced: invalid UTF-8 sequences that became U+FFFD.
-    lines: (source, lines of it in the chunk) if the source continues after the chunk; in its last shard only.
-    first_ids: the first token IDs of train.
-    unreadable: (source, error) for each file that is damaged or cannot be opened.
     messages, dropped: chat messages by role, and those that the template leaves out.
+    first_ids: the first token IDs of train.
+    lines: (source, lines of it in the chunk) if the source continues after the chunk; in its last shard only.
+    unreadable: (source, error) for each file that is damaged or cannot be opened.
     """
 
     records: int = 0
@@ -63,16 +56,21 @@ class IntakeCounts:
     with_special: int = 0
     with_end_text: int = 0
     replaced: int = 0
-    lines: tuple[tuple[int, int], ...] = ()
-    first_ids: tuple[int, ...] = ()
-    unreadable: tuple[tuple[int, str], ...] = ()
     messages: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    first_ids: tuple[int, ...] = ()
+    lines: tuple[tuple[int, int], ...] = ()
+    unreadable: tuple[tuple[int, str], ...] = ()
 
     @property
     def skipped_count(self) -> int:
         """The number of bad records."""
         return sum(self.skipped.values())
+
+    @property
+    def has_bad(self) -> bool:
+        """Whether there are bad records or unreadable files."""
+        return bool(self.skipped or self.unreadable)
 
     @classmethod
     def of(cls, counts: Mapping[str, Any]) -> IntakeCounts:
@@ -81,11 +79,13 @@ class IntakeCounts:
 
     def plus(self, other: IntakeCounts) -> IntakeCounts:
         """Add two counts, except what only describes one shard: lines and unreadable files."""
-        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
-        for name in _BY_NAME:
-            one, more = getattr(self, name), getattr(other, name)
-            sums[name] = {key: one.get(key, 0) + more.get(key, 0) for key in sorted({*one, *more})}
-        return IntakeCounts(**sums, first_ids=self.first_ids or other.first_ids)
+        sums: dict[str, Any] = {"first_ids": self.first_ids or other.first_ids}
+        for name, more in vars(other).items():
+            if isinstance(more, int):
+                sums[name] = getattr(self, name) + more
+            elif isinstance(more, dict):
+                sums[name] = dict(sorted((Counter(getattr(self, name)) + Counter(more)).items()))
+        return IntakeCounts(**sums)
 
 
 def _tuples(value: Any) -> Any:
@@ -109,96 +109,57 @@ class SplitCounts(NamedTuple):
         return sums._replace(max_token_id=max(self.max_token_id, other.max_token_id))
 
 
-class SourceCounts(NamedTuple):
-    """The sequences and tokens of one source in a shard."""
-
-    source_index: int
-    train_sequences: int
-    train_tokens: int
-    validation_sequences: int
-    validation_tokens: int
-
-
 class ShardFile(NamedTuple):
-    """A file of a shard. digests: XXH64 of its blocks, DIGEST_DIGITS hexadecimal digits each."""
+    """A file of a shard, which exists unless its size is 0. digests: XXH64 of its blocks."""
 
     name: str
     size: int
-    digests: str
-
-
-class ShardSlice(NamedTuple):
-    """Bytes [start, stop) of a file of a shard.
-
-    added: number to add to each item, because the merged starts count from the beginning of the merged tokens.
-    """
-
-    file: ShardFile
-    start: int
-    stop: int
-    added: int = 0
+    digests: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ShardRecord:
     """A finished shard, as the journal records it.
 
-    digests: of the blocks of each array's file, by split and array.
+    arrays: the files of train and validation, tokens before starts.
+    sources: (source, sequences and tokens in train, sequences and tokens in validation), for sources with sequences.
     is_last: whether it is the last shard of its chunk.
     text_bytes: the bytes of the chunk in its sources, 0 unless is_last.
-    sources: those with sequences in the shard, in order.
-    quarantine: size and digests of the file with bad records.
+    quarantine: the file with bad records.
     """
 
     id: ShardId
     train: SplitCounts
     validation: SplitCounts
-    digests: tuple[tuple[str, ...], ...]
-    sources: tuple[SourceCounts, ...] = ()
-    intake: IntakeCounts = field(default_factory=IntakeCounts)
-    is_last: bool = False
-    text_bytes: int = 0
-    quarantine: tuple[int, str] = field(default=(0, ""), compare=False)  # --on-error may change between runs
+    arrays: tuple[ShardFile, ...]
+    sources: tuple[tuple[int, ...], ...]
+    intake: IntakeCounts
+    is_last: bool
+    text_bytes: int
+    quarantine: ShardFile = field(compare=False)  # --on-error may change between runs
 
     def split(self, name: str) -> SplitCounts:
         """Return the counts of a split."""
         return self.validation if name == "validation" else self.train
 
     def file(self, split: str, array: str) -> ShardFile:
-        """Return the file of an array. It exists unless its size is 0."""
-        counts = self.split(split)
-        size = ITEM_BYTES[array] * (counts.tokens if array == "tokens" else counts.sequences)
-        digests = self.digests[SPLITS.index(split)][ARRAYS.index(array)]
-        return ShardFile(file_name(self.id, f"{split}.{array}"), size, digests)
-
-    @property
-    def quarantine_file(self) -> ShardFile:
-        """The file with bad records. It exists unless its size is 0."""
-        return ShardFile(file_name(self.id, QUARANTINE), *self.quarantine)
-
-    def files(self) -> list[ShardFile]:
-        """Return the files of arrays that exist."""
-        files = [self.file(split, array) for split in SPLITS for array in ARRAYS]
-        return [file for file in files if file.size]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON-able values; `from_json` is the inverse."""
-        return {**vars(self), "intake": vars(self.intake)}
+        """Return the file of an array."""
+        return self.arrays[len(ARRAYS) * SPLITS.index(split) + ARRAYS.index(array)]
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> ShardRecord:
-        """Return the record that `as_json` wrote."""
+        """Return the record of a line of the journal, which `as_json` wrote."""
         values = {name: _tuples(value) for name, value in entry.items()}
         values |= {"id": ShardId(*entry["id"]), "intake": IntakeCounts.of(entry["intake"])}
         values |= {split: SplitCounts(*entry[split]) for split in SPLITS}
-        return cls(**values | {"sources": tuple(SourceCounts(*counts) for counts in entry["sources"])})
+        files = [ShardFile(*file) for file in (*values["arrays"], values["quarantine"])]
+        return cls(**values | {"arrays": tuple(files[:-1]), "quarantine": files[-1]})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as JSON-able values."""
+        return {**vars(self), "intake": vars(self.intake)}
 
 
 def file_name(shard: ShardId, kind: str) -> str:
     """Return the name of a file of a shard."""
     return f"{shard.chunk_index}.{shard.number}.{kind}"
-
-
-def digest_of(block: Buffer) -> str:
-    """Return the XXH64 of a block of a file."""
-    return f"{xxh64(block, 0):016x}"

@@ -1,19 +1,18 @@
-"""Writes a shard while its text is encoded, with a small buffer per file."""
+"""Writes a shard while its text is encoded."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.end_tokens import NO_ENDS, EndTokens, put_around
-from convert import _core
+from bpe.end_tokens import put_around
+from bpe.ragged import Ragged
 from convert.errors import BrokenInvariant, naming
 from convert.planning.plan import ShardId
 from convert.shards import shard as shard_format
@@ -21,232 +20,185 @@ from convert.shards.shard import (
     ARRAYS,
     NOT_TRAINED,
     QUARANTINE,
-    SPLITS,
     IntakeCounts,
+    ShardFile,
     ShardRecord,
-    SourceCounts,
     SplitCounts,
-    digest_of,
     file_name,
 )
-from tokenmill.inputs.buffers import thread_buffer
+from flat_tokens.format import SPLITS
+from tokenmill.inputs._core import Xxh64
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from convert.encode.job import Job
+
 FIRST_IDS = 24
+_START = np.uint32(1)
+_NO_STARTS = np.empty(0, np.uint64)
 
 
 class ShardWriter:
     """Writes the files of a shard to `folder`. Always call `close` at the end.
 
-    max_token_id: highest ID of the tokenizer; a higher ID raises BrokenInvariant.
-    ends: tokens to add around each document that has tokens.
-    has_mask: whether bit 31 of an ID marks tokens that are not trained; tokens before a document are not.
+    Documents with tokens get the end tokens of the job. With a loss mask, bit 31 of an ID marks tokens that are not
+    trained; end tokens before a document are not. An ID above the highest of the tokenizer raises BrokenInvariant.
 
     quarantine: the file of bad records.
 
     Splits: 0 is train, 1 is validation. OSErrors name the file.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        shard: ShardId,
-        max_token_id: int,
-        ends: EndTokens = NO_ENDS,
-        has_mask: bool = False,
-    ) -> None:
-        self._folder, self._shard, self._max_token_id = folder, shard, max_token_id
-        self._mask = NOT_TRAINED if has_mask else np.uint32(0)
-        self._front = np.array(ends.front_ids, dtype=np.uint32) | self._mask
-        self._back = np.array(ends.back_ids, dtype=np.uint32)
-        self._files = [
-            [BlockFile(folder / file_name(shard, f"{split}.{array}")) for array in ARRAYS] for split in SPLITS
-        ]
-        self.quarantine = BlockFile(folder / file_name(shard, QUARANTINE))
+    def __init__(self, folder: Path, shard: ShardId, job: Job) -> None:
+        self._shard, self._max_token_id = shard, job.tokenizer.max_token_id
+        self._mask = NOT_TRAINED if job.has_mask else np.uint32(0)
+        self._front = np.array(job.ends.added.front_ids, np.uint32) | self._mask
+        self._back = np.array(job.ends.added.back_ids, np.uint32)
+        kinds = [f"{split}.{array}" for split in SPLITS for array in ARRAYS]
+        self._arrays = [BlockFile(folder, file_name(shard, kind)) for kind in kinds]
+        self.quarantine = BlockFile(folder, file_name(shard, QUARANTINE))
         self._counts = [SplitCounts(), SplitCounts()]
-        self._sources: list[SourceCounts] = []  # the counts at the beginning of each source
-        self._long: IO[bytes] | None = None  # tokens of the unfinished long document
-        self._long_counts = SplitCounts()
+        self._sources: dict[int, list[int]] = {}  # sequences and tokens by split
+        self._first_ids: tuple[int, ...] = ()
 
     def close(self) -> None:
         """Close the files."""
-        for file in (*self._files[0], *self._files[1], self.quarantine):
-            file.close()
-        self.drop_document()
-
-    def begin_source(self, source_index: int) -> None:
-        """Count the following documents for a source."""
-        if not self._sources or self._sources[-1].source_index != source_index:
-            train, validation = self._counts
-            totals = (train.sequences, train.tokens, validation.sequences, validation.tokens)
-            self._sources.append(SourceCounts(source_index, *totals))
+        for file in (*self._arrays, self.quarantine):
+            with suppress(OSError):  # a full disk rejects the buffered bytes
+                file.close()
 
     def add(
-        self,
-        tokens: NDArray[np.uint32],
-        offsets: NDArray[np.uint64],
-        validation: NDArray[np.bool_],
-        has_ends: bool = False,
+        self, source_index: int, documents: Ragged, validation: NDArray[np.bool_], has_ends: bool = False
     ) -> None:
-        """Add whole documents in order. The arrays are copied.
+        """Add whole documents of a source in order. Their IDs are overwritten.
 
-        tokens, offsets: as in `bpe.Ragged`; documents may be empty.
         validation: bool[documents].
         has_ends: the documents contain their end tokens.
+
+        IDs [5, 6, 7], offsets [0, 1, 3], validation [F, T] -> train [11], starts [0]; validation [13, 14], starts [0]
         """
-        front, back = (self._front[:0], self._back[:0]) if has_ends else (self._front, self._back)
-        if max(len(front), len(back)) > 1:
-            tokens, offsets, _ = put_around(tokens, offsets, front, back)
-            front, back = front[:0], back[:0]
-        words = thread_buffer("words", len(tokens) + len(validation) * (len(front) + len(back)), np.uint32)
-        starts = thread_buffer("starts", len(validation), np.uint64)
-        stats = _core.partition_by_split(
-            tokens,
-            offsets,
-            validation,
-            (self._counts[0].tokens, self._counts[1].tokens),
-            words,
-            starts,
-            int(front[0]) if len(front) else None,
-            int(back[0]) if len(back) else None,
-            bool(self._mask),
-        )
-        held_out = int(np.count_nonzero(validation))
-        documents = (len(validation) - held_out, held_out)
-        for split, (count, sequences, not_trained, highest) in enumerate(stats):
-            for file, values in zip(self._files[split], (words[:count], starts[:sequences]), strict=True):
-                file.write(values.data)
-            empty = documents[split] - sequences
-            self._count(split, SplitCounts(documents[split], empty, sequences, count, highest, not_trained))
-            words, starts = words[count:], starts[sequences:]
+        tokens, offsets = documents.tokens, documents.offsets
+        if not has_ends and len(self._front) + len(self._back):
+            tokens, offsets, _ = put_around(tokens, offsets, self._front, self._back)
+        lengths = np.diff(offsets)
+        is_held_out, lengths = validation[lengths > 0], lengths[lengths > 0]
+        firsts = np.cumsum(lengths) - lengths
+        words = self._words(tokens)
+        words[firsts] |= _START
+        # Train and validation alternate. Their words are contiguous from one change of the split to the next.
+        changes = np.flatnonzero(is_held_out[1:] != is_held_out[:-1]) + 1
+        parts = [words[start:stop] for start, stop in pairwise([0, *firsts[changes].tolist(), len(words)])]
+        for split, documents_in in enumerate((~validation, validation)):
+            is_later = len(is_held_out) > 0 and bool(is_held_out[0]) != split
+            own = parts[is_later::2]
+            own_lengths = lengths[is_held_out == split]
+            starts = np.cumsum(own_lengths) - own_lengths + np.uint64(self._counts[split].tokens)
+            joined = own[0] if len(own) == 1 else np.concatenate([words[:0], *own])
+            self._append(source_index, split, joined, starts, int(np.count_nonzero(documents_in)))
 
-    def extend(self, tokens: NDArray[np.uint32]) -> None:
-        """Add the next tokens of a long document."""
-        if not len(tokens):
+    def add_pieces(self, source_index: int, split: int, pieces: Iterable[NDArray[np.uint32]]) -> None:
+        """Add one document of a source, whose IDs come in pieces and are overwritten."""
+        nonempty = filter(len, pieces)
+        first = next(nonempty, None)
+        if first is None:
+            self._append(source_index, split, self._front[:0], _NO_STARTS, documents=1)
             return
-        first_flag = 0
-        if self._long is None:
-            with naming(self._folder):
-                self._long = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by drop_document
-            tokens, first_flag = np.concatenate([self._front, tokens]), 1
-        self._append(tokens, first_flag)
-
-    def end_document(self, split: int) -> None:
-        """End the document of the last calls of `extend` and add it to a split. Without such calls it is empty."""
-        if self._long is None:
-            self._count(split, SplitCounts(documents=1, empty=1))
-            return
-        self._append(self._back)
-        tokens, starts = self._files[split]
-        starts.write(np.uint64(self._counts[split].tokens).data)
-        self._count(split, self._long_counts._replace(documents=1, sequences=1))
-        with naming(self._folder):
-            self._long.seek(0)
-        shutil.copyfileobj(self._long, tokens)
-        self.drop_document()
-
-    def drop_document(self) -> None:
-        """Discard the document of the last calls of `extend`."""
-        if self._long is not None:
-            with suppress(OSError):  # a full disk rejects the buffered bytes
-                self._long.close()
-        self._long, self._long_counts = None, SplitCounts()
-
-    def finish(self, counts: IntakeCounts, is_last: bool, text_bytes: int) -> ShardRecord:
-        """Complete the files and return the record. counts: of the shard's text. Others: see `ShardRecord`."""
-        self.begin_source(-1)
-        added = np.diff([counts[1:] for counts in self._sources], axis=0).tolist()
-        sources = tuple(
-            SourceCounts(before.source_index, *counts)
-            for before, counts in zip(self._sources, added, strict=False)
-            if any(counts)
+        words = self._words(np.concatenate([self._front, first]))
+        words[0] |= _START
+        self._append(
+            source_index, split, words, np.array([self._counts[split].tokens], np.uint64), documents=1
         )
-        train, validation = self._counts
-        digests = tuple(tuple(file.complete() for file in files) for files in self._files)
-        quarantine = (self.quarantine.size, self.quarantine.complete())
-        counts = replace(counts, first_ids=self._first_ids())
-        return ShardRecord(
-            self._shard, train, validation, digests, sources, counts, is_last, text_bytes, quarantine
-        )
+        for tokens in chain(nonempty, [self._back.copy()]):
+            self._append(source_index, split, self._words(tokens), _NO_STARTS, documents=0)
 
-    def _first_ids(self) -> tuple[int, ...]:
-        """Return the first IDs of the first sequence of train."""
-        tokens = self._files[0][0]
-        if not tokens.size:
-            return ()
-        with naming(tokens.path), tokens.path.open("rb") as file:
-            words = np.frombuffer(file.read(4 * FIRST_IDS), np.uint32)
-        starts = np.flatnonzero(words & np.uint32(1))
-        first = words[: starts[1] if len(starts) > 1 else None] & ~self._mask
-        return tuple((first >> np.uint32(1)).tolist())
+    def _words(self, tokens: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Encode IDs in place as the dataset stores them, without starts."""
+        marks = tokens & self._mask if self._mask else None
+        tokens <<= _START
+        if marks is not None:
+            tokens |= marks
+        return tokens
 
-    def _append(self, tokens: NDArray[np.uint32], first_flag: int = 0) -> None:
-        """Append tokens of a long document."""
-        assert self._long is not None
-        ids, marks = tokens & ~self._mask, tokens & self._mask
-        words = ids << np.uint32(1) | marks
-        words[:1] |= np.uint32(first_flag)
-        with naming(self._folder):
-            self._long.write(words.data)
-        highest, not_trained = int(ids.max(initial=0)), int(np.count_nonzero(marks))
-        more = SplitCounts(tokens=len(ids), max_token_id=highest, not_trained=not_trained)
-        self._long_counts = self._long_counts.plus(more)
-
-    def _count(self, split: int, more: SplitCounts) -> None:
-        if more.max_token_id > self._max_token_id:
+    def _append(
+        self,
+        source_index: int,
+        split: int,
+        words: NDArray[np.uint32],
+        starts: NDArray[np.uint64],
+        documents: int,
+    ) -> None:
+        """Append words of a source to a split, and count them. starts: of the sequences that begin in them."""
+        files = self._arrays[len(ARRAYS) * split :]
+        files[0].write(words.data)
+        files[1].write(starts.data)
+        ids = words & ~self._mask if self._mask else words
+        highest = int(ids.max(initial=0)) >> 1
+        if highest > self._max_token_id:
             raise BrokenInvariant(
-                f"the encoder returned ID {more.max_token_id}, above the tokenizer's highest ID {self._max_token_id}"
+                f"the encoder returned ID {highest}, above the tokenizer's highest ID {self._max_token_id}"
             )
+        if split == 0 and len(words) and not self._first_ids:
+            beginning = ids[:FIRST_IDS]
+            others = np.flatnonzero(beginning[1:] & _START)
+            self._first_ids = tuple((beginning[: others[0] + 1 if len(others) else None] >> _START).tolist())
+        not_trained = int(np.count_nonzero(words & self._mask)) if self._mask else 0
+        more = SplitCounts(documents, documents - len(starts), len(starts), len(words), highest, not_trained)
         self._counts[split] = self._counts[split].plus(more)
+        if len(words):
+            counts = self._sources.setdefault(source_index, [0] * 4)
+            counts[2 * split] += len(starts)
+            counts[2 * split + 1] += len(words)
+
+    def finish(self, intake: dict[str, object], is_last: bool, text_bytes: int) -> ShardRecord:
+        """Complete the files and return the record. intake: see `IntakeCounts`. Others: see `ShardRecord`."""
+        return ShardRecord(
+            self._shard,
+            self._counts[0],
+            self._counts[1],
+            tuple(file.close() for file in self._arrays),
+            tuple((index, *counts) for index, counts in self._sources.items()),
+            IntakeCounts.of({**intake, "first_ids": self._first_ids}),
+            is_last,
+            text_bytes,
+            self.quarantine.close(),
+        )
 
 
 class BlockFile:
-    """Writes a file in blocks of BLOCK_BYTES, and computes the digest of each block while it is in the CPU cache.
+    """Writes a file of a shard, and computes the digests of its blocks meanwhile. An empty file is not made."""
 
-    A file without bytes is not made.
-
-    size: bytes written.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.size = path, 0
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path, self._size = folder / name, 0
         self._file: IO[bytes] | None = None
-        self._block = memoryview(bytearray(shard_format.BLOCK_BYTES))
-        self._filled = 0
-        self._digests: list[str] = []
+        self._block, self._digests = Xxh64(), list[int]()
 
     def write(self, data: Buffer) -> None:
         """Append bytes."""
-        remaining = memoryview(data).cast("B")
-        self.size += len(remaining)
+        view = memoryview(data)
+        if not view.nbytes:
+            return
+        with naming(self._path):
+            self._file = self._file or self._path.open("xb")
+            self._file.write(view)
+        remaining = view.cast("B")
         while len(remaining):
-            part = remaining[: len(self._block) - self._filled]
-            self._block[self._filled : self._filled + len(part)] = part
-            self._filled += len(part)
+            part = remaining[: shard_format.BLOCK_BYTES - self._size % shard_format.BLOCK_BYTES]
             remaining = remaining[len(part) :]
-            if self._filled == len(self._block):
-                self._flush()
+            self._block.update(part)
+            self._size += len(part)
+            if self._size % shard_format.BLOCK_BYTES == 0:
+                self._end_block()
 
-    def complete(self) -> str:
-        """Close the file and return the digests of its blocks."""
-        if self._filled:
-            self._flush()
-        with naming(self.path):
+    def close(self) -> ShardFile:
+        """Complete the file and return its record."""
+        if self._size % shard_format.BLOCK_BYTES:
+            self._end_block()
+        with naming(self._path):
             if self._file is not None:
                 self._file.close()
-        return "".join(self._digests)
+        return ShardFile(self._path.name, self._size, tuple(self._digests))
 
-    def close(self) -> None:
-        """Close the file, complete or not."""
-        with suppress(OSError):  # a full disk rejects the buffered bytes
-            if self._file is not None:
-                self._file.close()
-
-    def _flush(self) -> None:
-        block, self._filled = self._block[: self._filled], 0
-        self._digests.append(digest_of(block))
-        with naming(self.path):
-            self._file = self._file or self.path.open("xb")
-            self._file.write(block)
+    def _end_block(self) -> None:
+        self._digests.append(self._block.digest())
+        self._block = Xxh64()

@@ -67,7 +67,7 @@ def test_a_lost_document_is_never_published() -> None:
             return result
         (record,) = result.records
         train = record.train._replace(documents=record.train.documents + 1)
-        return replace(result, records=(replace(record, train=train),))
+        return result._replace(records=[replace(record, train=train)])
 
     with (
         mock.patch.object(encode_task, "encode_chunk", lose_a_document),

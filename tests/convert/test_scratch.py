@@ -33,7 +33,7 @@ def stop(scratch: str | None = "one", output: str = "out") -> None:
 @pytest.mark.parametrize("scratch", [None, "one", "two"])
 def test_a_resumed_run_continues_where_the_shards_are(scratch: str | None, clean: dict[str, bytes]) -> None:
     stop()
-    assert len(list(Path("one").glob("out-*.shards/*.train.tokens"))) > 5
+    assert len(list(Path("one").glob("out-*.shards/*.train.encoded_tokens"))) > 5
     summary = convert(Inline(), scratch=scratch, **OPTIONS)
     assert summary.reused_shards > 5
     assert tree("out") == clean

@@ -26,7 +26,7 @@ from processes import Outcome
 SOURCE = Path(__file__).with_name("allocations.cpp")
 ALWAYS = 1 << 40
 # nanobind makes its types before the first call, and ends the process if it cannot.
-IMPORTS = "import bpe._core, tokenmill.inputs._core, convert._core, flat_tokens._core"
+IMPORTS = "import bpe._core, tokenmill.inputs._core, flat_tokens._core"
 TEXT = (
     "The quick brown fox, it's 12345 and 字字字字 größer! " * 40 + "x" * 3000 + " " * 900 + "\n" + "ab" * 5000
 )

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 _SMALL: dict[str, list[Any]] = {
     "convert.planning.plan.LARGE_FILE_BYTES": [100, 1000],  # compressed files that are unpacked into blocks
     "convert.planning.plan.MIN_GIVEN_SHARD_BYTES": [1, 300],  # several temporary shards per compressed file
-    "convert.encode.encode_task.MAX_BLOCKS": [1, 2],
+    "convert.encode.unpack_task.MAX_BLOCKS": [1, 2],
     "convert.encode.encode_task.READ_BYTES": [16, 256],
     "tokenmill.inputs.read_text.TEXT_BLOCK_BYTES": [1, 7, 64],  # longer documents are encoded in pieces
     "convert.encode.document_encoder.LONG_DOCUMENT_BYTES": [0, 40],

@@ -167,7 +167,7 @@ def test_files_from_before_a_start_of_the_machine_are_read_in_full(monkeypatch: 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("name", "task"),
-    [("dataset/tokenizer.json", 46), ("dataset/*/encoded_tokens/0", 14), ("shards/*/*.starts", 14)],
+    [("dataset/tokenizer.json", 46), ("dataset/*/encoded_tokens/0", 14), ("shards/*/*.seq_starts", 14)],
 )
 def test_a_folder_with_the_name_of_a_file_is_replaced(name: str, task: int) -> None:
     Path("in.txt").write_bytes(sample_text(60))
