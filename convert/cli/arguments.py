@@ -72,16 +72,12 @@ def build_parser(prog: str = "python -m convert") -> Parser:
     add("--on-error", help=bad)
     add("--replace-invalid", help="replace invalid UTF-8 by U+FFFD (default: it makes a record bad)")
     add_storage_option(group.add_argument)
-    add("--max-errors", "N", type=integer_or_none)
-    add("--max-record-bytes", "SIZE", type=size)
-    add("--max-window-bytes", "SIZE", type=size)
 
     group = parser.add_argument_group("chats and prompts")
     add("--messages-field", "NAME", "field with the messages of a chat; only the assistant's are trained on")
     add("--chat-template", "FILE", "Jinja template of chats (default: the tokenizer's own)")
     add("--prompt-field", "NAME", "field with the prompt, a text or messages, which is not trained on")
     add("--completion-field", "NAME", "field with the completion, which is trained on")
-    add("--chat-date", "YYYY-MM-DD")
 
     group = parser.add_argument_group("tokens")
     end = "token to add after each document, by text or ID, such as '<|endoftext|>' (default: none)"
@@ -96,26 +92,25 @@ def build_parser(prog: str = "python -m convert") -> Parser:
         f"fraction of the documents, chosen by a hash of their text (default: {DEFAULT_VALIDATION_FRACTION})"
     )
     add("--validation-fraction", "F", share, fraction)
-    add("--validation-docs", "N", type=integer)
     held_out = "files that form the validation split"
     group.add_argument("--validation", nargs="+", action="extend", default=[], metavar="FILE", help=held_out)
-    add("--seed", "N", type=integer)
 
     group = parser.add_argument_group("dataset")
     zarr = "Zarr format; 3 has shards and checksums (default: 2 on disk, 3 on an object store)"
     add("--zarr-format", help=zarr, type=integer)
     add("--overwrite", help="replace an existing dataset")
     add("--restart", help="discard an unfinished run instead of resuming it")
-    add("--verify")
-    add("--compression")
-    add("--chunk-tokens", "SIZE", type=size)
 
     group = parser.add_argument_group("workers")
     add_engine(group.add_argument)
-    add("--retries", "N", type=integer)
-    add("--task-index", "I", type=integer)
-    add("--task-count", "N", type=integer)
-    add("--text-chunk-bytes", "SIZE", type=size)
+    for flag in ("--validation-docs", "--seed", "--retries", "--task-index", "--task-count"):
+        add(flag, "N", type=integer)
+    for flag in ("--max-record-bytes", "--max-window-bytes", "--chunk-tokens", "--text-chunk-bytes"):
+        add(flag, "SIZE", type=size)
+    add("--max-errors", "N", type=integer_or_none)
+    add("--chat-date", "YYYY-MM-DD")
+    add("--verify")
+    add("--compression")
     return parser
 
 
