@@ -1,4 +1,4 @@
-"""Plain text as valid UTF-8 documents: whole ones, and long ones in pieces, with a search for special tokens."""
+"""Plain text as valid UTF-8 documents: whole ones, and long ones in pieces."""
 
 from __future__ import annotations
 
@@ -90,34 +90,6 @@ class PiecedText:
         if self.fault:
             record = BadRecord(INVALID_UTF8, self.fault, self.start, self._head, self._length)
             intake.bad(source_index, source, record)
-
-
-class SpecialSearch:
-    """Finds the first special token in a text that comes in pieces.
-
-    found: the token, "" if there is none so far.
-    place: its offset in the text, -1 if there is none.
-    """
-
-    def __init__(self, special_tokens: list[bytes]) -> None:
-        self._special_tokens = special_tokens
-        self._reach = max((len(token) - 1 for token in special_tokens), default=0)
-        self._tail = b""
-        self._passed = 0  # bytes of the text before the tail
-        self.found, self.place = "", -1
-
-    def through(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
-        """Yield the pieces unchanged, each after the search."""
-        for piece in pieces:
-            if self._special_tokens and not self.found:
-                text = self._tail + bytes(piece)
-                starts, which = _core.find_special_tokens(text, self._special_tokens)
-                if len(which):
-                    self.found = self._special_tokens[int(which[0])].decode()
-                    self.place = self._passed + int(starts[0])
-                self._tail = text[max(0, len(text) - self._reach) :]
-                self._passed += len(text) - len(self._tail)
-            yield piece
 
 
 def cut_between_characters(text: memoryview, piece_bytes: int) -> Iterator[memoryview]:
