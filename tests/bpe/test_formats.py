@@ -99,6 +99,14 @@ def test_malformed_rank_files_are_refused(name: str, tmp_path: Path) -> None:
     refused(tmp_path / "t.tiktoken", re.escape(message), pattern="gpt2")
 
 
+@pytest.mark.parametrize(
+    "special_tokens", ["<s>", [""], [5], ["e"], {"<s>": 5}, {"<s>": -1}, {"<s>": 800, "<t>": 800}], ids=repr
+)
+def test_special_tokens_of_a_rank_file(special_tokens: Any, ranked: Any, tmp_path: Path) -> None:
+    ranked("gpt2", ()).export_tiktoken(tmp_path / "t.tiktoken")
+    refused(tmp_path / "t.tiktoken", "special_tokens: |<s>", pattern="gpt2", special_tokens=special_tokens)
+
+
 def test_an_empty_entry_of_a_rank_file_decodes_to_nothing(tmp_path: Path) -> None:
     """Whisper's multilingual.tiktoken ends with one."""
     lines = [base64.b64encode(entry) + b" %d" % byte for byte, entry in BYTES.items()]
