@@ -259,12 +259,13 @@ def _outgrown(
     often = counts.counts > 1
     kept = int(np.diff(counts.ends, prepend=np.uint64(0))[often].sum())
     helps = 0 < kept < counts.pretoken_bytes.nbytes and most(int(often.sum()), kept) <= budget.limit_bytes
-    # Long entries and rare pairs have no bound.
-    enough = max(enough, budget.limit_bytes * 5 // 4)
+    if enough > budget.limit_bytes and options.longest_entry:
+        fix = f"Allow {enough_limit(enough)} or more"
+    else:  # long entries or rare pairs; their number is unbounded
+        fix = f"Allow more than {enough_limit(max(enough, budget.limit_bytes * 5 // 4))}"
     entries = "" if options.longest_entry else f", pass --max-token-bytes (default: {MAX_TOKEN_BYTES})"
     return NotEnoughMemory(
-        f"merging: needs more than {budget.words}. Allow more than {enough_limit(enough)}{entries}, "
-        f"{ways_out(helps, len(counts))}."
+        f"merging: needs more than {budget.words}. {fix}{entries}, {ways_out(helps, len(counts))}."
     )
 
 
