@@ -36,32 +36,20 @@ if TYPE_CHECKING:
     from bpe.training import Training, train, train_on, train_sizes
     from bpe.training_options import TrainingOptions
 
-_MODULE_OF = {
-    "AddedToken": "added_tokens",
-    "BadArgument": "errors",
-    "BadCounts": "errors",
-    "BadTokenizer": "errors",
-    "BpeError": "errors",
-    "EnvironmentFailure": "errors",
-    "InvalidText": "errors",
-    "MissingInput": "errors",
-    "NotEnoughMemory": "errors",
-    "Refused": "errors",
-    "UncoveredText": "errors",
-    "UnsupportedTokenizer": "errors",
-    "CountSet": "pretoken_counts.counts",
-    "count_files": "pretoken_counts.on_engine",
-    "count_pretokens": "pretoken_counts.counting",
-    "PretokenCounts": "pretoken_counts.counts",
-    "PATTERNS": "patterns",
-    "Ragged": "ragged",
-    "Tokenizer": "tokenizer",
-    "Training": "training",
-    "TrainingOptions": "training_options",
-    "train": "training",
-    "train_on": "training",
-    "train_sizes": "training",
+_NAMES_IN = {
+    "added_tokens": "AddedToken",
+    "errors": "BadArgument BadCounts BadTokenizer BpeError EnvironmentFailure InvalidText MissingInput NotEnoughMemory "
+    "Refused UncoveredText UnsupportedTokenizer",
+    "patterns": "PATTERNS",
+    "pretoken_counts.counting": "count_pretokens",
+    "pretoken_counts.counts": "CountSet PretokenCounts",
+    "pretoken_counts.on_engine": "count_files",
+    "ragged": "Ragged",
+    "tokenizer": "Tokenizer",
+    "training": "Training train train_on train_sizes",
+    "training_options": "TrainingOptions",
 }
+_MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 
 __all__ = [
     "PATTERNS",
