@@ -87,7 +87,7 @@ def convert(options: ConvertOptions, executor: Any = None) -> Summary:
         raise UsageError("task_count: use encode_share for a share of the corpus")
     with _working(options, executor) as (context, work):
         progress, clock, status = context.progress, context.clock, partial(_write_status, context, work)
-        with progress.stage("encode", context.plan.total_bytes, status) as stage:
+        with progress.stage("encode", context.job.plan.total_bytes, status) as stage:
             work.encode(stage)
         clock.lap("encode")
         with progress.stage("merge", work.run_bytes, status) as stage:
@@ -109,7 +109,7 @@ def encode_share(options: ConvertOptions, executor: Any = None) -> int:
     if options.share is None:
         raise UsageError("task_count: required by encode_share")
     with _working(options, executor) as (context, work):
-        plan, chunks = context.plan, context.plan.share(options.share)
+        plan, chunks = context.job.plan, context.job.plan.share(options.share)
         total_bytes = sum(map(plan.work_bytes, map(plan.chunk, chunks)))
         with context.progress.stage("encode", total_bytes, partial(_write_status, context, work)) as stage:
             work.encode(stage)
@@ -170,18 +170,10 @@ def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, 
         # Compressed text may give any number of tasks.
         is_decoded = any(kind.is_decoded for kind in plan.sources.kinds)
         max_tasks = sys.maxsize if is_decoded else max(1, plan.chunk_count)
-        job = job if engine.inherits else job.for_others()
-        key = hand_out(engine, max_tasks, job, workspace.put_job, options.storage_options)
+        shared = job if engine.inherits else job.for_others()
+        key = hand_out(engine, max_tasks, shared, workspace.put_job, options.storage_options)
         clock.lap("start")
-        context = Context(
-            **vars(setup),
-            workspace=workspace,
-            progress=progress,
-            clock=clock,
-            pool=pool,
-            job_key=key,
-            warnings=warnings,
-        )
+        context = Context(job, workspace, progress, clock, pool, key, warnings)
         work = EncodeAndMerge(context, _choose_threshold(context))
         recording.enter_context(work.noting_finished())
         yield context, work
@@ -192,7 +184,7 @@ def _choose_threshold(context: Context) -> int | None:
 
     This reads the whole corpus, unless an earlier run has recorded the result.
     """
-    plan, workspace, count = context.plan, context.workspace, context.options.validation_docs
+    plan, workspace, count = context.job.plan, context.workspace, context.job.options.validation_docs
     if count is None:
         return None
     if (known := workspace.recorded.tasks.get(f"threshold-{count}")) is not None:
@@ -324,12 +316,12 @@ def _advising(options: ConvertOptions, workspace: WorkDir) -> Iterator[None]:
 def _write_metadata(context: Context, ledger: Ledger) -> list[FileRecord]:
     """Write all files except the arrays' data, the manifest last. Return the records of all files."""
     ledger.check_whole()
-    workspace, layout, has_mask = context.workspace, context.layout, context.options.has_mask
-    tokenizer = context.tokenizer.canonical_json
+    workspace, layout, has_mask = context.workspace, context.job.layout, context.job.options.has_mask
+    tokenizer = context.job.tokenizer.canonical_json
     sha256 = hashlib.sha256(tokenizer).hexdigest()
     files, splits = [write_file(workspace.dataset, TOKENIZER_NAME, tokenizer)], {}
     if any(file.size for file, _ in ledger.quarantine):
-        lines = quarantine_lines(workspace.shard_store, context.plan.sources, ledger.quarantine)
+        lines = quarantine_lines(workspace.shard_store, context.job.plan.sources, ledger.quarantine)
         files.append(write_file(workspace.dataset, QUARANTINE_NAME, lines))
     for split, counts in ledger.counts.items():
         sizes = counts.tokens, counts.sequences, counts.max_token_id
@@ -341,7 +333,7 @@ def _write_metadata(context: Context, ledger: Ledger) -> list[FileRecord]:
         splits,
         files,
         layout,
-        tokenizer={"path": TOKENIZER_NAME, "sha256": sha256, "fingerprint": sha256, **context.source},
+        tokenizer={"path": TOKENIZER_NAME, "sha256": sha256, "fingerprint": sha256, **context.job.source},
         sources=_source_facts(context, ledger),
         options=_recorded_options(context, ledger),
         versions={"tokenmill": _core.__version__},
@@ -352,9 +344,9 @@ def _write_metadata(context: Context, ledger: Ledger) -> list[FileRecord]:
 def _recorded_options(context: Context, ledger: Ledger) -> dict[str, Any]:
     intake, counts = ledger.intake, ledger.counts
     facts = {
-        **context.recorded,
-        **context.ends.recorded(),
-        "on_error": context.options.on_error,
+        **context.job.recorded,
+        **context.job.ends.recorded(),
+        "on_error": context.job.options.on_error,
         "documents": {split: own.documents for split, own in counts.items()},
         "empty_documents": {split: own.empty for split, own in counts.items()},
         "replaced": intake.replaced,
@@ -371,7 +363,7 @@ def _recorded_options(context: Context, ledger: Ledger) -> dict[str, Any]:
 
 def _source_facts(context: Context, ledger: Ledger) -> Iterator[dict[str, Any]]:
     """Yield the manifest's facts about each source, one at a time: there may be a million."""
-    for number, (source, counts) in enumerate(zip(context.plan.sources, ledger.sources, strict=True)):
+    for number, (source, counts) in enumerate(zip(context.job.plan.sources, ledger.sources, strict=True)):
         facts = {"path": recorded_path(source.name), "bytes": source.size_bytes}
         if source.version:
             facts["version"] = source.version
@@ -427,10 +419,10 @@ def _summarize(context: Context, work: EncodeAndMerge, files: list[FileRecord]) 
     """Return the summary, and show warnings about the result."""
     ledger = work.ledger
     summary = Summary(
-        options=context.options,
-        tokenizer=context.tokenizer,
-        sources=context.plan.sources,
-        ends=context.ends,
+        options=context.job.options,
+        tokenizer=context.job.tokenizer,
+        sources=context.job.plan.sources,
+        ends=context.job.ends,
         disk_bytes=sum(file.bytes for file in files),
         array_bytes=sum(file.bytes for file in ledger.files),
         splits=ledger.counts,

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 from convert.driver.ledger import Ledger
 from convert.encode import encode_task, unpack_task
-from convert.encode.job import Clock, Setup
+from convert.encode.job import Clock, Job
 from convert.errors import Refused
 from convert.planning.plan import ShardId, TextChunk
 from convert.shards.intake import is_usable, lacks_quarantine
@@ -69,14 +69,15 @@ def unmerged_limit(worker_count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Context(Setup):
+class Context:
     """A conversion at work, from the start of its workers.
 
-    job_key: by which tasks find the facts that are the same for all of them.
     pool: tasks in flight.
+    job_key: by which tasks find the job.
     warnings: the last ones about workers and stores.
     """
 
+    job: Job
     workspace: WorkDir
     progress: Progress
     clock: Clock
@@ -139,10 +140,10 @@ class EncodeAndMerge:
 
     def __init__(self, context: Context, threshold: int | None = None) -> None:
         self._context, self._log, self._threshold = context, context.workspace.log, threshold
-        self._is_share = context.options.share is not None
+        self._is_share = context.job.options.share is not None
         self.ledger, self._merges, self.reused = resume(context, threshold)
         self.seconds: dict[str, float] = {}
-        self._remaining = map(context.plan.chunk, context.plan.share(context.options.share))
+        self._remaining = map(context.job.plan.chunk, context.job.plan.share(context.job.options.share))
         self._following = next(self._remaining, None)
         self._open: list[_OpenChunk] = []
         self._unneeded: list[str] = []  # files of merged shards, to be deleted by the next tasks
@@ -153,7 +154,9 @@ class EncodeAndMerge:
         """Return when all text chunks are encoded. Merge tasks run at the same time."""
         context, next_show = self._context, 0.0
         for split in SPLITS:
-            create_arrays(context.workspace.dataset, split, context.layout, has_mask=context.options.has_mask)
+            create_arrays(
+                context.workspace.dataset, split, context.job.layout, has_mask=context.job.options.has_mask
+            )
         self._encoding = stage
         stage.advance(0, self.ledger.token_count)
         self._submit()
@@ -205,7 +208,7 @@ class EncodeAndMerge:
         for opened in self._open:
             self._submit_blocks(opened)
             if not opened.tasks and not opened.has_blocks:
-                self._encoding.advance(context.plan.work_bytes(opened.chunk))
+                self._encoding.advance(context.job.plan.work_bytes(opened.chunk))
         self._open = [opened for opened in self._open if opened.tasks or opened.has_blocks]
         while (chunk := self._following) and self._has_slot and (self._has_room or not self._open):
             self._start(chunk)
@@ -226,10 +229,10 @@ class EncodeAndMerge:
         """Submit the first task of a text chunk, unless an earlier run has encoded it."""
         done, is_whole = self.ledger.done(chunk.index)
         if is_whole:
-            self._encoding.advance(self._context.plan.work_bytes(chunk))
+            self._encoding.advance(self._context.job.plan.work_bytes(chunk))
             return
         # Other workers would be idle at the end if one of them encoded a long chunk alone.
-        plan, workers = self._context.plan, self._context.engine.worker_count
+        plan, workers = self._context.job.plan, self._context.engine.worker_count
         unpacking = sum(opened.next_block is not None for opened in self._open)
         is_long = chunk.text_bytes * UNPACKED_SHARE * workers > plan.total_bytes
         unpacks = is_long and unpacking < workers - 1 and plan.can_unpack(chunk)
@@ -263,7 +266,7 @@ class EncodeAndMerge:
         context, chunk = self._context, task.opened.chunk
         task.opened.tasks += 1
         function = partial(function, *args, key=context.job_key, threshold=self._threshold)
-        describe = partial(context.plan.describe, chunk)
+        describe = partial(context.job.plan.describe, chunk)
         context.pool.submit(task, describe, function, name=f"encode-{chunk.index}")
 
     # Results
@@ -278,7 +281,7 @@ class EncodeAndMerge:
                     written.append(task)
         finally:
             self._note()
-        check_error_count(self.ledger.bad_count, self._context.options.max_errors)
+        check_error_count(self.ledger.bad_count, self._context.job.options.max_errors)
         return written
 
     def _take(self, task: MergeTask | _ChunkTask, outcome: Any) -> None:
@@ -313,16 +316,16 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
 
     Refused (exit 6) if shards were made with other rules for bad records, BadInput (exit 3) if their sources changed.
     """
-    workspace, options = context.workspace, context.options
-    recorded, own_chunks = workspace.recorded, context.plan.share(options.share)
-    ledger = Ledger(context.plan, context.layout, keeps_quarantine=options.on_error == "quarantine")
-    ledger.unreadable.update(empty_tables(context.plan.sources))
+    workspace, options = context.workspace, context.job.options
+    recorded, own_chunks = workspace.recorded, context.job.plan.share(options.share)
+    ledger = Ledger(context.job.plan, context.job.layout, keeps_quarantine=options.on_error == "quarantine")
+    ledger.unreadable.update(empty_tables(context.job.plan.sources))
     tasks: list[MergeTask] = []
     written: list[tuple[MergeTask, list[FileRecord]]] = []
     for _, record in sorted(recorded.shards.items()):
-        if record.id.chunk_index not in own_chunks or lacks_quarantine(record, context.rules):
+        if record.id.chunk_index not in own_chunks or lacks_quarantine(record, context.job.rules):
             continue
-        if not is_usable(record, context.rules):
+        if not is_usable(record, context.job.rules):
             raise Refused(
                 f"{workspace.root}: bad records were left out, which --on-error {options.on_error} does not allow. "
                 "Resume with the former --on-error and --replace-invalid, or start over with --restart."
@@ -356,7 +359,7 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
 def _intact(context: Context, written: list[tuple[MergeTask, list[FileRecord]]]) -> set[int]:
     """Return the indexes of merge tasks with intact files."""
     tasks = context.workspace.recorded.tasks
-    reads_all = context.options.verify == "full" or DAMAGE in tasks
+    reads_all = context.job.options.verify == "full" or DAMAGE in tasks
     place = place_of(context.workspace.dataset)
     if not isinstance(place, Path) and not reads_all:
         sizes = {entry.key: entry.size for entry in place.store.list()} if written else {}
@@ -379,7 +382,7 @@ def _encode_lost_shards(context: Context, needed: set[str], threshold: int | Non
     shards = context.workspace.recorded.shards
     last = set(list(shards)[-LAST_SHARDS:])
     checks = (
-        (record.id, files, context.options.verify == "full" or record.id in last)
+        (record.id, files, context.job.options.verify == "full" or record.id in last)
         for _, record in sorted(shards.items())
         if (files := [file for file in (*record.arrays, record.quarantine) if file.name in needed])
     )

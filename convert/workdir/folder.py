@@ -20,8 +20,7 @@ from convert.workdir.workdir import (
     OWN_NAME,
     SHARDS_NAME,
     WorkDir,
-    check_scratch,
-    missing_folder,
+    check_folder,
     remove_folder,
 )
 from flat_tokens.unfinished import check_output, not_ours, restore_former, swap_in
@@ -53,9 +52,8 @@ class FolderWorkDir(WorkDir):
 
     def check_output(self) -> None:
         check_output(self._target, self._given.overwrite, not_ours)
-        if not self._target.parent.is_dir():
-            raise missing_folder(self._target.parent, "--output")
-        check_scratch(self._given.scratch)
+        check_folder(self._target.parent, "--output")
+        check_folder(self._given.scratch, "--scratch")
 
     def _lock_of(self, task: int | None) -> FolderLock:
         name = _LOCK_NAME if task is None else f"{_LOCK_NAME}.{task}"

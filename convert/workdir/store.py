@@ -21,7 +21,7 @@ from convert.errors import Refused, StorageError, UsageError
 from convert.options import ConvertOptions
 from convert.planning.plan_record import PlanRecord
 from convert.workdir.folder import FolderWorkDir
-from convert.workdir.workdir import OWN_NAME, WorkDir, check_scratch, holds
+from convert.workdir.workdir import OWN_NAME, WorkDir, check_folder, holds
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_files, read_manifest
 from flat_tokens.storage.places import StorePath
@@ -113,7 +113,7 @@ class StoreWorkDir(WorkDir):
         """See WorkDir. Wrong credentials show here, because this asks the store."""
         if self._target.is_local or self._store.is_local:
             raise UsageError(f"{self.output}: names a local folder. Pass its path instead of a URL.")
-        check_scratch(self._given.scratch)
+        check_folder(self._given.scratch, "--scratch")
         parent = self._url
         while parse(parent := parent.rpartition("/")[0]).path.strip("/"):
             if is_dataset(StorePath(open_store(parent, self._given.storage_options))):

@@ -177,7 +177,7 @@ class WorkDir(ABC):
         is_resumed = self._recover() and not self._given.restart and self._resumes(plan)
         if not is_resumed and not self._start(plan):
             is_resumed = self._resumes(plan)
-        check_scratch(self._scratch or None)  # it may have been on another machine
+        check_folder(self._scratch, "--scratch")  # it may have been on another machine
         self.shard_store = self._shards_of(self._run, self._scratch)
         if self.shard_store.store.is_local:
             self.shard_store.store.path.mkdir(parents=True, exist_ok=True)
@@ -282,17 +282,10 @@ class WorkDir(ABC):
                     self._delete(shards, (entry.key for entry in shards.list()))
 
 
-def missing_folder(folder: object, flag: str) -> StorageError:
-    """Return the error for a folder that an option needs and that does not exist."""
-    return StorageError(f"{folder}: no such folder. Create it, or choose another {flag}.")
-
-
-def check_scratch(folder: str | None) -> None:
-    """Raise StorageError if --scratch is a path and not a folder."""
-    if folder is not None and not is_url(folder) and not Path(folder).is_dir():
-        if os.path.lexists(folder):
-            raise StorageError(f"{folder}: not a folder. Choose another --scratch.")
-        raise missing_folder(folder, "--scratch")
+def check_folder(folder: str | Path | None, flag: str) -> None:
+    """Raise StorageError if the path of an option is not a folder."""
+    if folder and not is_url(f"{folder}") and not Path(folder).is_dir():
+        raise StorageError(f"{folder}: not a folder. Create it, or choose another {flag}.")
 
 
 def remove_folder(folder: Path) -> None:
