@@ -1,6 +1,6 @@
 """The inputs and options that finished shards depend on, in `plan.json`. Equal records mean equal shards.
 
-    {"tokenmill_plan": 17, "tokenizer_sha256": "...", ..., "number of sources": 2, "run": "...", "scratch": ""}
+    {"plan version": 18, "tokenizer SHA-256": "...", ..., "input file count": 2, "run": "...", "scratch": ""}
     ["en.txt", 12582912, 1699999999000000000, null, null, "text"]
     ["s3://bucket/more.jsonl.gz", 4, null, "\\"etag\\"", "validation", "jsonl.gz"]
 
@@ -21,14 +21,7 @@ from tokenmill.inputs.source_list import Source
 from tokenmill.inputs.sources import recorded_path
 
 PLAN_VERSION = 18
-_VERSION, _COUNT = "tokenmill_plan", "number of sources"
-_DISPLAYED = {
-    _VERSION: "plan version",
-    _COUNT: "input file count",
-    "tokenizer_sha256": "tokenizer SHA-256",
-    "text_chunk_bytes": "--text-chunk-bytes",
-    "shard_text_bytes": "text bytes per shard (--text-chunk-bytes)",
-}
+_VERSION, _COUNT = "plan version", "input file count"
 _RUN = re.compile("[0-9a-f]{1,16}")
 _SOURCE_FIELDS = ("path", "size", "modification time", "content", "split", "format")
 
@@ -49,11 +42,11 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
     """Return the record of a plan for one tokenizer and options."""
     head = {
         _VERSION: PLAN_VERSION,
-        "tokenizer_sha256": tokenizer_sha256,
+        "tokenizer SHA-256": tokenizer_sha256,
         "text_chunk_bytes": plan.chunk_bytes,
-        "shard_text_bytes": plan.shard_text_bytes,
-        "options": dict(options),
+        "text bytes per shard (--text-chunk-bytes)": plan.shard_text_bytes,
         _COUNT: len(plan.sources),
+        **options,
     }
     return PlanRecord(head, plan.sources)
 
@@ -72,8 +65,8 @@ class FormerPlan(NamedTuple):
         lines = io.BytesIO(data)
         head = _value(next(lines, b""), dict)
         run, scratch = (str(head.pop(name, "")) for name in ("run", "scratch"))
-        if not _RUN.fullmatch(run) or not isinstance(head.get("options", {}), dict):
-            raise ValueError("invalid run number or options")
+        if not _RUN.fullmatch(run):
+            raise ValueError("invalid run number")
         if head.get(_VERSION) == PLAN_VERSION and head.get(_COUNT) != data.count(b"\n") - 1:
             raise ValueError("truncated")
         return cls(head, lines, run, scratch)
@@ -84,11 +77,10 @@ def differences(old: FormerPlan, new: PlanRecord) -> Iterator[str]:
     if old.head.get(_VERSION) != PLAN_VERSION:  # the rest may have another form
         yield _difference(_VERSION, old.head.get(_VERSION), PLAN_VERSION)
         return
-    as_read = json.loads(json.dumps(new.head))  # tuples become lists
-    former, now = ({**head, **head.get("options", {}), "options": 0} for head in (old.head, as_read))
-    for name in {**now, **former}:
-        if json.dumps(former.get(name)) != json.dumps(now.get(name)):  # 1 is not True
-            yield _difference(name, former.get(name), now.get(name))
+    for name in {**new.head, **old.head}:
+        former, now = old.head.get(name), new.head.get(name)
+        if json.dumps(former) != json.dumps(now):  # 1 is not True, and a tuple was read as a list
+            yield _difference(name, former, now)
     for number, (line, given) in enumerate(zip_longest(old.lines, map(_line, new.sources)), 1):
         if line == given:
             continue
@@ -122,8 +114,7 @@ def _line(source: Source) -> bytes:
 
 
 def _difference(name: str, old: Any, new: Any) -> str:
-    is_option = name not in _DISPLAYED and " " not in name
-    displayed = f"--{name.replace('_', '-')}" if is_option else _DISPLAYED.get(name, name)
+    displayed = name if " " in name else f"--{name.replace('_', '-')}"
     return f"{displayed} {_shown(old)} (now {_shown(new)})"
 
 
