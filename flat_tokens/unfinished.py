@@ -8,6 +8,7 @@ empty folder or a dataset of tokenmill is replaced.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from tokenmill.stores.durability import sync, sync_in_background
 from tokenmill.stores.folder_lock import FolderLock
 from tokenmill.stores.names import names_in, remove_tree, rename
 
-OWN_NAMES = {"lock", "result", "replaced"}
+OWN_NAME = re.compile("lock|(result|replaced)/?")
 MARK_NAME = "writing"  # on a store, while a Writer is at work
 # First parts of the keys that a Writer puts.
 _OWN_KEYS = {MARK_NAME, "tokenizer.json", FILES_NAME, SOURCES_NAME, "zarr.json", MASK_NAME, *SPLITS}
@@ -49,19 +50,12 @@ class Unfinished:
         self._lock = FolderLock(self._root / "lock", output, RefusedError)
 
     def __enter__(self) -> Unfinished:
-        where = printable(str(self._root))
         if not self._output.parent.is_dir():
             what = "its folder does not exist. Create the folder first."
             raise ArgumentError(f"{printable(str(self._output))}: {what}")
         if not os.path.lexists(self._root):
             self._check_output()
-            self._root.mkdir(exist_ok=True)
-        if self._root.is_symlink() or not self._root.is_dir():
-            raise RefusedError(f"{where}: already exists and is not a work folder. Move it away.")
-        if foreign := sorted(names_in(self._root) - OWN_NAMES):
-            raise RefusedError(
-                f"{where}: contains a foreign file (got {printable(foreign[0])}). Move it away."
-            )
+        make_work_folder(self._root, OWN_NAME)
         self._lock.acquire()
         try:
             restore_former(self._replaced, self._output)
@@ -159,6 +153,20 @@ def check_output(output: Path, overwrite: bool, not_ours: Callable[[Path], str |
         raise existing(where)
     if reason := not_ours(output):
         raise not_replaceable(where, reason)
+
+
+def make_work_folder(root: Path, own: re.Pattern[str]) -> None:
+    """Make a folder, if it does not exist. Raise RefusedError for another file, or a folder with names of others.
+
+    own: names that a run makes; those of folders end in a slash.
+    """
+    is_ours = not os.path.lexists(root) or (root.is_dir() and not root.is_symlink())
+    if is_ours:
+        root.mkdir(exist_ok=True)
+    for path in sorted(root / name for name in names_in(root)) if is_ours else [root]:
+        name = f"{path.name}/" if path.is_dir() else path.name
+        if not own.fullmatch(name) and os.path.lexists(path):  # another run may have removed it by now
+            raise RefusedError(f"{printable(str(path))}: not created by tokenmill. Move it away.")
 
 
 def swap_in(folder: Path, output: Path, replaced: Path) -> None:

@@ -8,7 +8,6 @@ A folder with other names in it is rejected.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +22,7 @@ from convert.workdir.workdir import (
     check_folder,
     remove_folder,
 )
-from flat_tokens.unfinished import check_output, not_ours, restore_former, swap_in
+from flat_tokens.unfinished import check_output, make_work_folder, not_ours, restore_former, swap_in
 from tokenmill.stores import open_store
 from tokenmill.stores.durability import sync_folders
 from tokenmill.stores.folder_lock import FolderLock
@@ -63,15 +62,7 @@ class FolderWorkDir(WorkDir):
         return [int(path.suffix[1:]) for path in self._folder.glob(f"{_LOCK_NAME}.*")]
 
     def acquire(self) -> None:
-        if os.path.lexists(self._folder) and (self._folder.is_symlink() or not self._folder.is_dir()):
-            raise _foreign(self._folder)
-        self._folder.mkdir(exist_ok=True)
-        for path in sorted(self._folder / name for name in names_in(self._folder)):
-            name = f"{path.name}/" if path.is_dir() else path.name
-            if not OWN_NAME.fullmatch(name) and os.path.lexists(
-                path
-            ):  # another run may have removed it by now
-                raise _foreign(path)
+        make_work_folder(self._folder, OWN_NAME)
         super().acquire()
 
     def open(self, plan: PlanRecord) -> bool:
@@ -119,7 +110,3 @@ class FolderWorkDir(WorkDir):
                 if isinstance(self._lock, FolderLock):
                     self._lock.remove_folder()
         self._lock.release()
-
-
-def _foreign(path: Path) -> Refused:
-    return Refused(f"{path}: not created by tokenmill. Move it away.")
