@@ -171,8 +171,8 @@ class WorkDir(ABC):
     def open(self, plan: PlanRecord) -> bool:
         """Start or resume a run with this plan; return whether it resumes finished work.
 
-        Raise Refused (exit 6) if the output has been finished, or if an unfinished run with another plan has finished
-        work and is not to be restarted.
+        Raise Refused (exit 6) if the output has been finished, or if an unfinished run has another plan and is not to
+        be restarted.
         """
         is_resumed = self._recover() and not self._given.restart and self._resumes(plan)
         if not is_resumed and not self._start(plan):
