@@ -95,7 +95,10 @@ class FlatTokensArray:
         Cost: as for each sequence, but every Zarr chunk is decoded only once. Errors as `sequence`."""
         numbers = self._numbers(indices).tolist()
         edges = self.seq_starts.read_ranges([(number, number + 2) for number in numbers])
-        ranges = [self._range(number, *pair.tolist()) for number, pair in zip(numbers, edges, strict=True)]
+        ranges = [(start, stop) for start, stop in map(np.ndarray.tolist, edges)]
+        for number, (start, stop) in zip(numbers, ranges, strict=True):
+            if not start < stop <= self.token_count:
+                raise self._wrong_start(number, start, stop)
         return [encoded >> _ONE for encoded in self.encoded_tokens.read_ranges(ranges)]
 
     def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
@@ -117,13 +120,14 @@ class FlatTokensArray:
         if not -self.seq_count <= index < self.seq_count:
             raise wrong_sequence(self.name, index, self.seq_count)
         index %= self.seq_count
-        return self._range(index, *self.seq_starts.peek(index, index + 2).tolist())
-
-    def _range(self, index: int, start: int, stop: int) -> tuple[int, int]:
+        start, stop = self.seq_starts.peek(index, index + 2).tolist()
         if not start < stop <= self.token_count:
-            what = f"must be in ({start}, {self.token_count}] (got {stop})"
-            raise damaged(f"{self.seq_starts.name}[{index + 1}]", what, CONVERT_AGAIN)
+            raise self._wrong_start(index, start, stop)
         return start, stop
+
+    def _wrong_start(self, index: int, start: int, stop: int) -> DatasetError:
+        what = f"must be in ({start}, {self.token_count}] (got {stop})"
+        return damaged(f"{self.seq_starts.name}[{index + 1}]", what, CONVERT_AGAIN)
 
     def _numbers(self, indices: npt.ArrayLike) -> Int64:
         """Indices of sequences as numbers from 0."""
