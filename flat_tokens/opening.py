@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,10 +81,9 @@ class Dataset:
         """The sources of all parts as in the manifests, or the first `limit` of them. There may be a million."""
         found: list[dict[str, Any]] = []
         for part in self.parts or (self,):
-            if part.manifest is not None:
-                with part.opened.reading():
-                    rest = None if limit is None else limit - len(found)
-                    found += read_sources(part.path, part.manifest, rest)
+            with part.opened.reading():
+                rest = None if limit is None else limit - len(found)
+                found += [] if part.manifest is None else read_sources(part.path, part.manifest, rest)
         return found
 
     def __getitem__(self, split: str) -> FlatTokensArray:
@@ -115,16 +115,12 @@ class Dataset:
     def tokenizer_path(self) -> Place | None:
         """The tokenizer.json of the dataset, None if it includes none. Raise DatasetError for a link."""
         record = self.tokenizer_record
-        if record is None:
-            found = self.path / "tokenizer.json"
-            if self.manifest is not None or not (isinstance(found, Path) and found.is_file()):
-                return None
-        else:
-            found = self.path / str(record["path"])
+        found = self.path / ("tokenizer.json" if record is None else str(record["path"]))
+        is_plain_file = isinstance(found, Path) and found.is_file() and self.manifest is None
+        if record is None and not is_plain_file:
+            return None
         if isinstance(found, Path):
-            for folder in (found, *found.parents):
-                if folder == self.path:
-                    break
+            for folder in takewhile(lambda folder: folder != self.path, (found, *found.parents)):
                 refuse_link(folder)
         return found
 

@@ -204,16 +204,10 @@ def _checked(config: Any, allowed: tuple[str, ...]) -> str:
     return text
 
 
-@lru_cache(maxsize=64)
-def _level(config: str) -> int:
-    return int(json.loads(config).get("level", 1))
-
-
 def _zstd(config: str, data: npt.NDArray[Any], is_tokens: bool) -> bytes:
-    level = _level(config)
+    level = json.loads(config).get("level", 1)
     frame = token_matches.compress(data) if is_tokens and level == token_matches.LEVEL else None
-    if frame is None:
-        frame = zstd_frames.compress(data.view(np.uint8), level)
+    frame = zstd_frames.compress(data.view(np.uint8), level) if frame is None else frame
     if frame is None:
         frame = bytes(_codec(json.dumps({"id": "zstd", "level": level, "checksum": True})).encode(data))
     return frame
