@@ -122,8 +122,10 @@ def open_manifest(root: Place) -> tuple[Manifest, OpenedManifest]:
     """The manifest of the dataset at `root`, and its version. One read. Raise AbsentFileError without one."""
     place = root / MANIFEST_NAME
     if isinstance(place, StorePath):
-        data, version = place.begin(MAX_METADATA_BYTES + 1)
-        check_length(str(place), len(data), MAX_METADATA_BYTES)
+        with place.reading():
+            found, (_, _, version) = place.store.read_begin(place.key, MAX_METADATA_BYTES + 1)
+        check_length(str(place), len(found), MAX_METADATA_BYTES)
+        data = bytes(found)
     else:
         data = read_whole(place, MAX_METADATA_BYTES)
         version = version_by_end(data)

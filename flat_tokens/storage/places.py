@@ -52,12 +52,6 @@ class StorePath:
                 raise damaged(self, ends_early(stop - start - len(data)))
         return [memoryview(data) for data in found]
 
-    def begin(self, count: int) -> tuple[bytes, str]:
-        """The first `count` bytes of the object, or all it has, and its version. Raise DatasetError or StoreError."""
-        with self.reading():
-            data, entry = self.store.read_begin(self.key, count)
-        return bytes(data), entry.version
-
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A context that turns errors of missing and changed objects into DatasetError."""
