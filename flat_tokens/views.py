@@ -20,7 +20,6 @@ from flat_tokens.format import MASK_NAME, STARTS_NAME, TOKENS_NAME, Int64, not_r
 from flat_tokens.masks import AllTrained
 from flat_tokens.reader import FlatTokensArray, indices_of
 from flat_tokens.sources import PiecedSources
-from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.pieces import PiecedElements, Pieces
 
 _SEQUENCES_AT_ONCE = 2**12
@@ -35,21 +34,12 @@ def concat(arrays: Sequence[FlatTokensArray]) -> FlatTokensArray:
         raise invalid("arrays", "must have at least one split", arrays)
     for array in arrays:
         _check_split(array)
-    first = arrays[0]
     if len(arrays) == 1:
-        return first
+        return arrays[0]
     tokens = np.array([array.token_count for array in arrays], dtype=np.int64)
     sequences = np.array([array.seq_count for array in arrays], dtype=np.int64)
-    numbers, zeros = np.arange(len(arrays)), np.zeros(len(arrays), dtype=np.int64)
-    sources = PiecedSources([array.sequence_sources for array in arrays], numbers, zeros, sequences.copy())
-    sequences[-1] += 1  # the last array provides the final entry of seq_starts
-    return _view(
-        first,
-        arrays,
-        Pieces(numbers, zeros, tokens, zeros),
-        Pieces(numbers, zeros, sequences, np.cumsum(tokens) - tokens),
-        sources,
-    )
+    zeros = np.zeros_like(tokens)
+    return _view(arrays, np.arange(len(arrays)), zeros, sequences, zeros, tokens)
 
 
 def selected(array: FlatTokensArray, sequences: npt.ArrayLike) -> FlatTokensArray:
@@ -136,21 +126,7 @@ def _of_ranges(array: FlatTokensArray, firsts: Int64, counts: Int64) -> FlatToke
     edges = np.stack([firsts, firsts + counts], axis=1).reshape(-1)
     is_new = np.append(True, edges[1:] != edges[:-1])[: len(edges)]
     starts = _checked_starts(array, edges[is_new])[np.cumsum(is_new) - 1]
-    begins, lengths = starts[::2], starts[1::2] - starts[::2]
-    zeros = np.zeros(len(firsts), dtype=np.int64)
-    added = np.cumsum(lengths) - lengths - begins
-    # One more piece is the final entry: the token count of the view, or the 0 of the split for an empty view.
-    last = int(edges[-1]) if len(edges) else 0
-    last_added = int(added[-1]) if len(edges) else 0
-    return _view(
-        array,
-        [array],
-        Pieces(zeros, begins, lengths, zeros),
-        Pieces(
-            np.append(zeros, 0), np.append(firsts, last), np.append(counts, 1), np.append(added, last_added)
-        ),
-        PiecedSources([array.sequence_sources], zeros, firsts, counts),
-    )
+    return _view([array], np.zeros_like(firsts), firsts, counts, starts[::2], starts[1::2] - starts[::2])
 
 
 def _checked_starts(array: FlatTokensArray, indices: Int64) -> Int64:
@@ -164,28 +140,30 @@ def _checked_starts(array: FlatTokensArray, indices: Int64) -> Int64:
 
 
 def _view(
-    named: FlatTokensArray,
-    arrays: Sequence[FlatTokensArray],
-    token_pieces: Pieces,
-    start_pieces: Pieces,
-    sources: PiecedSources,
+    arrays: Sequence[FlatTokensArray], of: Int64, firsts: Int64, counts: Int64, begins: Int64, lengths: Int64
 ) -> FlatTokensArray:
-    """A split made of pieces of others, with the name of one of them."""
-    name, max_token_id = named.name, max(array.max_token_id for array in arrays)
+    """The sequences [firsts[i], firsts[i] + counts[i]) of arrays[of[i]], whose tokens are [begins[i], begins[i] +
+    lengths[i]), as a split with the name of the first array."""
+    named, name, max_token_id = arrays[0], arrays[0].name, max(array.max_token_id for array in arrays)
+    added = np.cumsum(lengths) - lengths - begins
+    # One more piece is the final entry: the token count of the view, or the 0 of the split for an empty view.
+    last = (of[-1], firsts[-1] + counts[-1], added[-1]) if len(of) else (0, 0, 0)
+    start_pieces = Pieces(*map(np.append, (of, firsts, counts, added), (*last[:2], 1, last[2])))
+    token_pieces = Pieces(of, begins, lengths, np.zeros_like(begins))
+    tokens, starts = [array.encoded_tokens for array in arrays], [array.seq_starts for array in arrays]
     mask = None
     if any(array.loss_mask is not None for array in arrays):
-        masks: list[Elements] = [
+        masks = [
             AllTrained(array.name, array.token_count) if array.loss_mask is None else array.loss_mask
             for array in arrays
         ]
         mask = PiecedElements(f"{MASK_NAME}/{name}", masks, token_pieces)
-    tokens, starts = [array.encoded_tokens for array in arrays], [array.seq_starts for array in arrays]
     return FlatTokensArray(
         named.path,
         name,
         PiecedElements(f"{name}/{TOKENS_NAME}", tokens, token_pieces, 2 * max_token_id + 1),
         PiecedElements(f"{name}/{STARTS_NAME}", starts, start_pieces),
         max_token_id,
-        sources,
+        PiecedSources([array.sequence_sources for array in arrays], of, firsts, counts),
         mask,
     )
