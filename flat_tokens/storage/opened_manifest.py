@@ -52,8 +52,8 @@ class OpenedManifest:
         self.check()
 
     def check(self) -> None:
-        """Raise DatasetError if the manifest has changed, is gone or is new. 7 us in a folder, a request on a store."""
-        found = _version_of(self.place)
+        """Raise DatasetError if the manifest has changed or is gone. 7 us in a folder, a request on a store."""
+        found = _version_of(self.place) if self.version else ""
         if found != self.version:
             what = f"the dataset was {'replaced' if found else 'removed'} while it was open"
             raise damaged(self.place, what, "Open it again.")
