@@ -25,6 +25,7 @@ import numpy.typing as npt
 from flat_tokens import arguments, writer
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.opening import Fingerprinted
 from flat_tokens.split_writer import Block, SplitWriter, WrittenSplit
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES, highest_id
 from flat_tokens.storage.layout import ArrayLayout
@@ -36,14 +37,11 @@ from flat_tokens.verify import verify_dataset
 TOKENIZER_NAME = "tokenizer.json"
 
 
-class SavedTokenizer(Protocol):
-    """A tokenizer such as bpe.Tokenizer."""
+class SavedTokenizer(Fingerprinted, Protocol):
+    """A tokenizer such as bpe.Tokenizer. Its fingerprint is the SHA-256 of the saved file."""
 
     def save(self, path: Path) -> object:
         """Write a tokenizer.json."""
-
-    def fingerprint(self) -> str:
-        """Return the SHA-256 of the saved file."""
 
 
 class Writer:

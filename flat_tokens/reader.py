@@ -118,12 +118,16 @@ class FlatTokensArray:
         """The offsets [start, stop) of a sequence. index and errors: as for `sequence`. One read."""
         index = integer("index of a sequence", index)
         if not -self.seq_count <= index < self.seq_count:
-            raise wrong_sequence(self.name, index, self.seq_count)
+            raise self._wrong_index(index)
         index %= self.seq_count
         start, stop = self.seq_starts.peek(index, index + 2).tolist()
         if not start < stop <= self.token_count:
             raise self._wrong_start(index, start, stop)
         return start, stop
+
+    def _wrong_index(self, index: int) -> RangeError:
+        count = self.seq_count
+        return RangeError(f"{self.name}: index of a sequence must be in [{-count}, {count}) (got {index})")
 
     def _wrong_start(self, index: int, start: int, stop: int) -> DatasetError:
         what = f"must be in ({start}, {self.token_count}] (got {stop})"
@@ -134,7 +138,7 @@ class FlatTokensArray:
         numbers = indices_of(indices)
         outside = numbers[(numbers < -self.seq_count) | (numbers >= self.seq_count)]
         if len(outside):
-            raise wrong_sequence(self.name, outside[0], self.seq_count)
+            raise self._wrong_index(outside[0])
         return np.where(numbers < 0, numbers + self.seq_count, numbers)
 
     def trained_of(self, sequence: int) -> Bools:
@@ -221,11 +225,6 @@ def _decoded(tokens: Elements, start: int, stop: int, is_start: Bools | None = N
 def indices_of(values: npt.ArrayLike) -> Int64:
     """Positions as an array. Raise ArgumentError for anything but integers in one dimension."""
     return integers("indices", values).astype(np.int64, copy=False)
-
-
-def wrong_sequence(name: str, index: int, count: int) -> RangeError:
-    """The error for a sequence outside the split `name`."""
-    return RangeError(f"{name}: index of a sequence must be in [{-count}, {count}) (got {index})")
 
 
 def open_split(root: Place, name: str, opened: OpenedManifest) -> FlatTokensArray:
