@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 from convert.errors import Refused, naming
 from convert.planning.plan import ShardId
 from convert.shards.shard import ShardRecord
-from flat_tokens.storage.files import write_all
 from tokenmill.inputs import _core
 from tokenmill.stores import Store
 
@@ -94,8 +93,8 @@ class Journal:
         self.holds_work = self.holds_work or any(map(_is_work, entries))
         if self._store.is_local:
             path = self._store.path / ("journal" if self._task is None else f"journal.{self._task}")
-            with naming(path):
-                write_all(path, lines, os.O_APPEND)
+            with naming(path), path.open("ab") as file:
+                file.write(lines)
             return
         self._waiting += lines
         if time.monotonic() >= self._next_put:

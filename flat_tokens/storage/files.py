@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from flat_tokens.errors import RESTORE, DatasetError, damaged, printable
@@ -94,16 +94,3 @@ def absence(path: Path | str) -> str:
 def ends_early(missing_bytes: int) -> str:
     """The error text for a file that is too short."""
     return f"truncated: {missing_bytes} bytes are missing at the end"
-
-
-def write_all(path: str | Path, data: bytes | bytearray | Iterable[bytes], flags: int) -> None:
-    """Write bytes or blocks to a file, which is created if needed. flags: os.O_TRUNC to replace its content,
-    os.O_APPEND to extend it. System calls, because `Path` and `open` take 0.1 ms. OSError passes through."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o666)
-    try:
-        for block in (data,) if isinstance(data, bytes | bytearray) else data:
-            rest = memoryview(block)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-    finally:
-        os.close(descriptor)  # reports a full disk, and lost writes of a network file system

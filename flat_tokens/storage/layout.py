@@ -81,16 +81,6 @@ class ArrayLayout:
             level = DEFAULT_LEVELS[compression]
         return cls(zarr_format, chunk_tokens, shard_tokens, compression, level)
 
-    @property
-    def write_unit_tokens(self) -> int:
-        """Tokens per file. A run of `write_run` begins at a multiple of it."""
-        return self.shard_tokens
-
-    @property
-    def write_unit_starts(self) -> int:
-        """Entries of seq_starts per file. A run of `write_run` begins at a multiple of it."""
-        return self.cuts(STARTS_NAME)[1]
-
     def cuts(self, array: str) -> tuple[int, int]:
         """The elements of an array per Zarr chunk and per file. A loss mask is cut at the same tokens as the tokens.
         seq_starts has a quarter of the elements, because there are few starts. Raise ArgumentError for a loss mask if

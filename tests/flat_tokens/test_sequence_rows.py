@@ -21,9 +21,9 @@ def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
     for at, value in changes.items():
         starts[at] = value
     layout = ArrayLayout.create(2, 16)
-    for first in range(0, len(starts), layout.write_unit_starts):
+    for first in range(0, len(starts), layout.cuts("seq_starts")[1]):
         writer.write_run(
-            root, "train", layout, "seq_starts", first, starts[first : first + layout.write_unit_starts]
+            root, "train", layout, "seq_starts", first, starts[first : first + layout.cuts("seq_starts")[1]]
         )
     (root / "manifest.json").unlink()
     return flat_tokens.open(root).train

@@ -35,11 +35,11 @@ LAYOUTS = [
 
 def test_layouts_have_defaults() -> None:
     assert ArrayLayout.create() == ArrayLayout()
-    assert ArrayLayout().write_unit_tokens == 2**16
-    assert ArrayLayout.create(compression="none").write_unit_tokens == 2**18
-    assert ArrayLayout().write_unit_starts == 2**14
+    assert ArrayLayout().shard_tokens == 2**16
+    assert ArrayLayout.create(compression="none").shard_tokens == 2**18
+    assert ArrayLayout().cuts("seq_starts")[1] == 2**14
     sharded = ArrayLayout.create(3)
-    assert (sharded.chunk_tokens, sharded.write_unit_tokens, sharded.write_unit_starts) == (
+    assert (sharded.chunk_tokens, sharded.shard_tokens, sharded.cuts("seq_starts")[1]) == (
         2**16,
         2**24,
         2**22,
@@ -126,8 +126,8 @@ def test_runs_written_apart_equal_one_run(
     encoded, starts, max_token_id = from_sequences(sequences)
     root = tmp_path / "apart"
     records = writer.create_split(root, "train", len(encoded), len(sequences), max_token_id, layout)
-    runs = [("encoded_tokens", at, encoded) for at in range(0, len(encoded), layout.write_unit_tokens)]
-    runs += [("seq_starts", at, starts) for at in range(0, len(starts), layout.write_unit_starts)]
+    runs = [("encoded_tokens", at, encoded) for at in range(0, len(encoded), layout.shard_tokens)]
+    runs += [("seq_starts", at, starts) for at in range(0, len(starts), layout.cuts("seq_starts")[1])]
     random.Random(0).shuffle(runs)
     for array, at, values in runs:
         part = values[at : at + layout.cuts(array)[1]]
