@@ -21,7 +21,7 @@ class FileSource:
         self._array = array
         self._indexes = Lru[ShardIndex](max(1, min(_MAX_INDEXES, _MAX_INDEX_BYTES // array.index_bytes)))
         self._last: tuple[int, RegularFile] | None = None
-        self._is_mappable = array.sharded and array.codecs.is_uncompressed
+        self.maps_shards = array.sharded and array.codecs.is_uncompressed
         self._mapped: dict[int, tuple[ShardIndex, memoryview]] = {}
 
     def read(self, index: int) -> tuple[Payload, str]:
@@ -41,13 +41,17 @@ class FileSource:
             if entries is None:
                 entries = read_index(self._array, shard.part, shard.size, path)
                 self._indexes.put(number, entries)
-            memory = map_file(shard, path) if self._is_mappable else None
+            memory = map_file(shard, path) if self.maps_shards else None
             if memory is None:
                 return shard.part(*entry_of(entries, index, path)), path
             self._mapped[number] = entries, memory
         entries, memory = self._mapped[number]
         offset, length = entry_of(entries, index, path)
         return memory[offset : offset + length], path
+
+    def is_mapped(self, index: int) -> bool:
+        """Whether the bytes of Zarr chunk `index`, which was read, are mapped and take no memory."""
+        return index // self._array.chunks_per_file in self._mapped
 
     def close(self) -> None:
         """Close the last shard, unless another thread still reads it."""

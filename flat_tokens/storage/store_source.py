@@ -49,6 +49,8 @@ class _Shard(NamedTuple):
 class StoreSource:
     """See file_source.FileSource."""
 
+    maps_shards = False
+
     def __init__(self, array: ArrayMetadata, opened: OpenedManifest) -> None:
         self._array = array
         self._opened = opened
@@ -70,6 +72,10 @@ class StoreSource:
         if payload is None:
             payload = self.fetch(number, [index])[0]
         return payload, self._array.file_name(number)
+
+    def is_mapped(self, _: int) -> bool:
+        """See FileSource."""
+        return False
 
     def _plan(self) -> _Plan | None:
         plan: _Plan | None = getattr(self._thread, "plan", None)

@@ -30,6 +30,7 @@ from flat_tokens.storage.store_source import StoreSource
 from flat_tokens.storage.zarr_metadata import ArrayMetadata
 
 CACHE_BYTES = 2**23  # decoded Zarr chunks per array
+MAX_VIEWS = 2**16  # mapped Zarr chunks per array, 200 bytes each
 _PAGE_CHUNKS = 4096  # Zarr chunks per page of `_is_compared`
 
 
@@ -51,7 +52,8 @@ class StoredArray(Elements):
         self._missing_is_zero = not opened.version and self.dtype == STARTS_DTYPE and len(self) == 1
         self.is_remote = isinstance(metadata.path, StorePath)
         self._source = StoreSource(metadata, opened) if self.is_remote else FileSource(metadata)
-        self._cache = Lru[Values](max(2, CACHE_BYTES // metadata.chunk_bytes))
+        count = MAX_VIEWS if self._source.maps_shards else max(2, CACHE_BYTES // metadata.chunk_bytes)
+        self._cache = Lru[Values](count)
         self._last_index = -2
         # Whether the checksum of a Zarr chunk was compared.
         self._is_compared = defaultdict[int, bytearray](lambda: bytearray(_PAGE_CHUNKS))
@@ -128,7 +130,8 @@ class StoredArray(Elements):
                 memory = np.empty(self.chunk_elements, dtype=self.dtype)
                 found = self._decode(index, memory, None if is_whole else stop)
             found.flags.writeable = False
-            self._cache.put(index, found)
+            if self._source.is_mapped(index) or not self._source.maps_shards:
+                self._cache.put(index, found)
         return found
 
     def load_chunk(self, index: int, scratch: Values, stop: int | None = None) -> Values:
@@ -136,6 +139,8 @@ class StoredArray(Elements):
         first, stream = index * self.chunk_elements, self.stream()
         if stream is not None:
             values = stream.view(first, min(first + self.chunk_elements, len(self)))
+        elif self._source.maps_shards:
+            values = self._values(index, self.chunk_elements)[: len(self) - first]
         else:
             values = self._decode(index, scratch, stop)[: len(self) - first]
         self.check(values[:stop], first)
