@@ -192,9 +192,8 @@ def is_dataset(place: Place) -> bool:
 
 def existing(output: object) -> RefusedError:
     """Return the error for an output that exists."""
-    return RefusedError(
-        f"{output}: already exists. Pass --overwrite to replace it, or choose another --output."
-    )
+    fix = "Pass --overwrite (overwrite=True in Python) to replace it, or choose another --output."
+    return RefusedError(f"{output}: already exists. {fix}")
 
 
 def not_replaceable(output: object, reason: object) -> RefusedError:
