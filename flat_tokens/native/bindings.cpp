@@ -8,8 +8,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
 
+#include <sstream>
 #include <stdexcept>
-#include <string>
 #include <tuple>
 
 namespace nb = nanobind;
@@ -33,14 +33,17 @@ private:
   Py_buffer view_;
 };
 
-void require(bool holds, const std::string &what) {
-  if (!holds)
-    throw std::invalid_argument(what);
+// Throws std::invalid_argument with the parts of a message. The text is made only if it is needed.
+template <class... Parts> void require(bool holds, const Parts &...parts) {
+  if (holds)
+    return;
+  std::ostringstream text;
+  (text << ... << parts);
+  throw std::invalid_argument(text.str());
 }
 
 void require_bytes(const char *name, size_t found, size_t wanted) {
-  require(found == wanted, std::string(name) + " has " + std::to_string(found) + " bytes, it must have " +
-                               std::to_string(wanted));
+  require(found == wanted, name, " has ", found, " bytes, it must have ", wanted);
 }
 
 // Checks that the rows are within the tokens and that the outputs have matching sizes.
@@ -51,16 +54,13 @@ void cut(nb::handle encoded, nb::handle firsts, size_t length, int64_t fill, nb:
   const Memory to_second(second, true), to_ids(ids, true), to_is_start(is_start, true);
   const size_t token_count = from.bytes() / sizeof(uint32_t), rows = where.bytes() / sizeof(int64_t);
   const int64_t *const first = where.as<const int64_t>();
-  require(1 <= length && length <= token_count,
-          "length must be in [1, " + std::to_string(token_count) + "], got " + std::to_string(length));
+  require(1 <= length && length <= token_count, "length must be in [1, ", token_count, "], got ", length);
   for (size_t row = 0; row < rows; ++row)
     if (first[row] < 0 || static_cast<size_t>(first[row]) > token_count - length)
-      require(false,
-              "firsts[" + std::to_string(row) + "] is outside the tokens: " + std::to_string(first[row]));
+      require(false, "firsts[", row, "] is outside the tokens: ", first[row]);
   const size_t places = rows * length;
   const size_t id_bytes = places == 0 ? sizeof(uint32_t) : to_ids.bytes() / places;
-  require(id_bytes == 2 || id_bytes == 4 || id_bytes == 8,
-          "an id must have 2, 4 or 8 bytes, got " + std::to_string(id_bytes));
+  require(id_bytes == 2 || id_bytes == 4 || id_bytes == 8, "an id must have 2, 4 or 8 bytes, got ", id_bytes);
   require(id_bytes > 2 || kind == flat_tokens::Kind::inputs, "a label must have 4 or 8 bytes, got 2");
   require_bytes("is_start", to_is_start.bytes(), places);
   require_bytes("ids", to_ids.bytes(), places * id_bytes);
@@ -104,13 +104,12 @@ size_t find_matches(nb::handle values, size_t shortest, size_t block_tokens, siz
                     nb::handle matches, nb::handle table) {
   const Memory from(values, false), to(matches, true), slots(table, true);
   const size_t count = from.bytes() / sizeof(uint32_t);
-  require(shortest == 2 || shortest == 3, "shortest must be 2 or 3, got " + std::to_string(shortest));
+  require(shortest == 2 || shortest == 3, "shortest must be 2 or 3, got ", shortest);
   require(block_tokens >= 1 && farthest >= 1 && count >> 30 == 0,
           "block_tokens and farthest must be at least 1, and tokens below 2^30");
   require_bytes("table", slots.bytes(), sizeof(uint32_t) << flat_tokens::match_table_bits);
   const size_t most = count / shortest + (count + block_tokens - 1) / block_tokens;
-  require(to.bytes() / sizeof(flat_tokens::Match) >= most,
-          "matches must have room for " + std::to_string(most) + " matches");
+  require(to.bytes() / sizeof(flat_tokens::Match) >= most, "matches must have room for ", most, " matches");
   nb::gil_scoped_release unlocked;
   return flat_tokens::find_matches(from.as<const uint32_t>(), count, shortest, block_tokens, farthest,
                                    to.as<flat_tokens::Match>(), slots.as<uint32_t>());
@@ -120,12 +119,12 @@ void permute(nb::handle values, uint64_t size, nb::handle keys) {
   const Memory at(values, true), with(keys, false);
   const size_t value_count = at.bytes() / sizeof(uint64_t);
   const size_t key_count = with.bytes() / sizeof(uint64_t);
-  require(1 <= size && size <= uint64_t{1} << 62, "size must be in [1, 2^62], got " + std::to_string(size));
+  require(1 <= size && size <= uint64_t{1} << 62, "size must be in [1, 2^62], got ", size);
   require(key_count > 0 && value_count % key_count == 0, "values must be shared equally among the keys");
   uint64_t *const value = at.as<uint64_t>();
   for (size_t i = 0; i < value_count; ++i)
     if (value[i] >= size)
-      require(false, "values[" + std::to_string(i) + "] must be below " + std::to_string(size));
+      require(false, "values[", i, "] must be below ", size);
   const size_t share = value_count / key_count;
   nb::gil_scoped_release unlocked;
   for (size_t i = 0; i < key_count; ++i)

@@ -27,50 +27,61 @@ class RowCut:
     dtype: type of the IDs, which it must hold.
     start_id: input where a sequence starts.
     is_labelled: whether batches have labels (Batch.cut_labels) instead of inputs; dtype is int32 or int64 then.
+    has_pool: whether it will make several batches of one shape.
 
     Memory of a batch is used again when there is no reference to any of its arrays or views. malloc would return
     memory of this size to the system each time, and the page faults would cost as much as the rest of a batch.
     """
 
     def __init__(
-        self, length: int, dtype: np.dtype[Any], start_id: int = 0, is_labelled: bool = False
+        self,
+        length: int,
+        dtype: np.dtype[Any],
+        start_id: int = 0,
+        is_labelled: bool = False,
+        has_pool: bool = True,
     ) -> None:
         self.length = length
-        self._dtype = dtype
+        self._dtypes = dtype, dtype, np.dtype(np.bool_)
         self._start_id = start_id
         self._is_labelled = is_labelled
-        self._pool: list[npt.NDArray[np.uint8]] = []
+        self._has_pool = has_pool
+        self._pool: list[list[npt.NDArray[Any]]] = []
 
     def batch(
         self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None, trained: Bools | None = None
     ) -> Batch:
         """The rows that begin at positions `firsts` of `encoded`. lengths, trained: see Batch."""
-        shape, dtype = (len(firsts), self.length), self._dtype
-        id_bytes = -(-shape[0] * shape[1] * dtype.itemsize // LINE_BYTES) * LINE_BYTES
-        memory = self._memory(2 * id_bytes + shape[0] * shape[1] + LINE_BYTES)
-        at = -memory.__array_interface__["data"][0] % LINE_BYTES
-        second: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, at)
-        ids: npt.NDArray[Any] = np.ndarray(shape, dtype, memory, at + id_bytes)
-        is_start: Bools = np.ndarray(shape, np.bool_, memory, at + 2 * id_bytes)
+        second, ids, is_start = self._memory((len(firsts), self.length))
         if self._is_labelled:
             _core.cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
             return Batch(None, ids, is_start, lengths, second, trained)
         _core.cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
         return Batch(second, ids, is_start, lengths, None, trained)
 
-    def _memory(self, size: int) -> npt.NDArray[np.uint8]:
-        """Unused memory of `size` bytes. Views of an array refer to the array that owns the memory."""
-        pool = self._pool
-        for at in range(len(pool)):
-            if sys.getrefcount(pool[at]) == 2:  # of the pool and the argument
-                if len(pool[at]) == size:
-                    return pool[at]
+    def _memory(self, shape: tuple[int, int]) -> list[npt.NDArray[Any]]:
+        """Unused arrays. Unpack the result at once: a reference to the list does not keep them in use."""
+        if not self._has_pool:
+            return [np.empty(shape, dtype) for dtype in self._dtypes]
+        count, pool = sys.getrefcount, self._pool
+        for arrays in pool:
+            if count(arrays[0]) == count(arrays[1]) == count(arrays[2]) == 2:  # of the list and the argument
+                if arrays[0].shape == shape:
+                    return arrays
                 pool.clear()
                 break
-        pool.append(np.empty(size, dtype=np.uint8))
+        pool.append([_aligned(shape, dtype) for dtype in self._dtypes])
         if len(pool) > POOL_SIZE:  # the caller may keep the oldest for good
             del pool[0]
         return pool[-1]
+
+
+def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An array at the start of a cache line."""
+    # Views of an array refer to the array that owns the memory. With a bytearray as the owner, they refer to this one.
+    memory = bytearray(shape[0] * shape[1] * dtype.itemsize + LINE_BYTES)
+    address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
+    return np.ndarray(shape, dtype, memory, -address % LINE_BYTES)
 
 
 class RowTable:

@@ -260,7 +260,7 @@ class IndexedRows:
         if not isinstance(indexes, Iterable):
             raise invalid("indexes", "must be a list of integers", indexes)
         rows: Int64 = np.array([self._position(index) for index in indexes], dtype=np.int64)
-        cut = RowCut(self._reader.source.length, np.dtype(np.int32), self.start_id)
+        cut = RowCut(self._reader.source.length, np.dtype(np.int32), self.start_id, has_pool=False)
         if len(rows) == 1 and self._reader.is_plain:  # a table would cost more than the row
             encoded, first = self._reader.plain_row(int(rows[0]))
             return cut.batch(encoded, np.array([first]))
