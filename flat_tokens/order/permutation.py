@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import _core
+from flat_tokens.built import native
 
 LARGEST_SEED = 2**64 - 1
 _MASK = 2**64 - 1
@@ -68,7 +68,7 @@ def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArr
     keys = np.array(key, dtype=np.uint64, ndmin=1)
     if keys.size > 1:
         keys = np.ascontiguousarray(np.broadcast_to(keys, values.shape))
-    _core.permute(values, size, keys)
+    native.permute(values, size, keys)
     return values.view(np.int64).reshape(np.shape(positions))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flat_tokens import _core
+from flat_tokens.built import native
 from flat_tokens.errors import damaged
 from flat_tokens.format import Int64
 from flat_tokens.packs.plan import PackingReport, Plan, blocks_of, too_long_error
@@ -35,7 +35,7 @@ class GreedyPlan(Plan):
         first = begin = 0
         for starts in blocks_of(self._seq_starts):
             bounds = np.empty(len(starts) - 1, np.int64)
-            new_packs, fitting = _core.next_fit(starts, begin, self.length, bounds)
+            new_packs, fitting = native.next_fit(starts, begin, self.length, bounds)
             parts.append(bounds[:new_packs].copy())
             pack_count += new_packs
             if max_packs is not None and pack_count > max_packs:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import _core
+from flat_tokens.built import native
 from flat_tokens.format import Bools, Int32, Int64, Uint32
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 
@@ -54,9 +54,9 @@ class RowCut:
         """The rows that begin at positions `firsts` of `encoded`. lengths, trained: see Batch."""
         second, ids, is_start = self._memory((len(firsts), self.length))
         if self._is_labelled:
-            _core.cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
+            native.cut_labels(encoded, firsts, self.length, IGNORED_LABEL, second, ids, is_start)
             return Batch(None, ids, is_start, lengths, second, trained)
-        _core.cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
+        native.cut_rows(encoded, firsts, self.length, self._start_id, second, ids, is_start)
         return Batch(second, ids, is_start, lengths, None, trained)
 
     def _memory(self, shape: tuple[int, int]) -> list[npt.NDArray[Any]]:
