@@ -123,6 +123,14 @@ def test_tasks_of_ray_have_names_and_options_and_its_loggers_are_the_callers(hea
     assert head.is_shut_down
 
 
+def test_a_handler_that_python_did_not_install_was_a_type_error(
+    head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signal.getsignal", lambda number: None)
+    open_engine(EngineOptions("ray", address="auto"), print).shutdown()
+    assert head.is_shut_down
+
+
 @pytest.mark.parametrize("form", ["[::1]:{}", "ray://[::1]:{}", "127.0.0.1:{}"])
 def test_addresses_of_ray(form: str, head: Head) -> None:
     family, host = (socket.AF_INET6, "::1") if "::1" in form else (socket.AF_INET, "127.0.0.1")

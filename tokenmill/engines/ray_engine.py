@@ -61,7 +61,7 @@ class RayEngine(ClusterEngine):
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"{self._where}: cannot connect: {cause_of(error)}") from None
         finally:
-            with suppress(ValueError):  # not the main thread
+            with suppress(ValueError, TypeError):  # not the main thread; a handler of native code
                 signal.signal(signal.SIGTERM, handler)  # Ray's own ends the process without a message
 
     def _submit(self, task: Task) -> Any:
