@@ -46,6 +46,7 @@ from bpe.formats.json_input import (
     optional,
     parse,
     read_fields,
+    without_mark,
 )
 from bpe.parts import Parts, assemble
 from bpe.pretokenization import components
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 TOP_LEVEL: Final = frozenset(
     "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model".split()
 )
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _MAX_GROWTH: Final = 1 << 16  # published tokenizers stay below 200
 _OFF: Final = (FLAG, False)
 _OPTIONAL_TEXT: Final = (optional(expect_text), None)
@@ -236,7 +236,7 @@ def read(data: bytes) -> Parts:
 
 def read_whole(data: bytes) -> ReadFile:
     """Read a tokenizer.json, with the facts that `ReadFile` adds."""
-    data = data.removeprefix(_BYTE_ORDER_MARK)
+    data = without_mark(data)
     file = _core.EntryFile.read_model_json(data)
     if file.fault is not None and file.fault[0] in ("json", "utf8"):
         raise _malformed(data, *file.fault)

@@ -5,6 +5,7 @@ Duplicate keys, NaN, huge numbers, deep nesting, lone surrogates and more values
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -18,12 +19,11 @@ MAX_VALUES: Final = 8_000_000
 
 _MAX_DEPTH: Final = 100  # of nested sequences of components
 _MAYBE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def parse(data: bytes, start: int = 0, stop: int | None = None) -> Any:
     """Return the value in data[start:stop]. BadTokenizer names the line and column in `data`."""
-    text = data[start:stop].removeprefix(_BYTE_ORDER_MARK)
+    text = without_mark(data[start:stop])
     # Each value except the first follows one of these characters. Few of them are in strings.
     if sum(map(text.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise BadTokenizer(f"too many values for a tokenizer (more than {MAX_VALUES:,})")
@@ -44,6 +44,14 @@ def parse(data: bytes, start: int = 0, stop: int | None = None) -> Any:
     if _MAYBE_SURROGATE.search(text):
         _check_texts(value)
     return value
+
+
+def without_mark(data: bytes) -> bytes:
+    """Return the data without its byte-order mark. BadTokenizer if it has two."""
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if data.startswith(codecs.BOM_UTF8):
+        raise BadTokenizer("byte 3: second byte-order mark (EF BB BF). Remove it.")
+    return data
 
 
 def location(data: bytes, offset: int) -> str:

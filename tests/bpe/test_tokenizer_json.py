@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import copy
 import functools
 import json
@@ -249,6 +250,16 @@ def test_every_spelling_is_read(spelling: str, listed: Any) -> None:
     data = SPELLINGS[spelling](json.loads(tokenizer.canonical_json)).encode()
     assert read(data) == tokenizer
     assert read(data).canonical_json == tokenizer.canonical_json
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tekken.json"])
+def test_two_byte_order_marks_were_a_rank_file_without_rules_for_text(
+    name: str, listed: Any, tmp_path: Any
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(2 * codecs.BOM_UTF8 + listed("llama3").canonical_json)
+    with pytest.raises(BadTokenizer, match=rf"{name}: byte 3: second byte-order mark"):
+        Tokenizer.load(path)
 
 
 @pytest.mark.parametrize("token", ["<début>", "Çüß", "éaé", "Ġzq"])
