@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 
 from bpe.compat.huggingface.arguments import camel, snake
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.json_input import FLAG, OPTIONAL_FLAG, Fields
+from bpe.formats.json_input import FLAG, OPTIONAL_FLAG, Fields, expect_character
 
 # Arguments of constructors that several kinds have.
 BYTE_LEVEL: Final[dict[str, Any]] = {"add_prefix_space": True, "trim_offsets": True, "use_regex": True}
@@ -92,6 +92,8 @@ class Component:
             if isinstance(value, int) and not isinstance(value, bool):
                 raise (OverflowError if value < 0 else TypeError)(str(error)) from None
             is_value = isinstance(value, str) and read not in (FLAG, OPTIONAL_FLAG)
+            if is_value and read is expect_character:  # in the words of tokenizers, which callers may match
+                raise BadArgument(f"{name}: expected a string of length 1 (got {shown(value)})") from None
             raise (BadArgument if is_value else TypeError)(str(error)) from None
         if name == "pattern" and not isinstance(value, str):
             value = Regex(value.pattern)  # of this package or of tokenizers
@@ -180,7 +182,7 @@ def define(kind: type[Component], name: str, about: str, ignores: bool = False, 
         "__module__": kind.__module__,
         "__doc__": about,
         "signature": Signature(parameters),
-        "keys": {key.removeprefix("strip_"): key for key in keys},
+        "keys": {key if key in defaults else key.removeprefix("strip_"): key for key in keys},
         "fields": fields,
     }
     return type(name, (kind,), members)

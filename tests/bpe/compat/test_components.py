@@ -86,6 +86,38 @@ def test_components(module: str, name: str, arguments: dict[str, Any]) -> None:
             assert again.pre_tokenize_str(text) == theirs.pre_tokenize_str(text), text
 
 
+@pytest.mark.promise("compat-huggingface")
+@pytest.mark.parametrize(
+    ("module", "name", "arguments"),
+    [case for case in MADE if case[1] != "TemplateProcessing"],  # its templates are texts in tokenizers
+    ids=lambda value: str(value)[:40],
+)
+def test_attributes(module: str, name: str, arguments: dict[str, Any]) -> None:
+    ours, theirs = (made(package, module, name, arguments) for package in (huggingface, tokenizers))
+    for key in dir(theirs):
+        value = None if key.startswith("_") or key in ("pattern", "behavior") else getattr(theirs, key)
+        if value is not None and not callable(value):
+            assert getattr(ours, key) == value
+            changed = not value if isinstance(value, bool) else value
+            for component in (ours, theirs):
+                setattr(component, key, changed)
+            assert json.loads(ours.__getstate__()) == json.loads(theirs.__getstate__())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda module: module.pre_tokenizers.CharDelimiterSplit(""),
+        lambda module: module.pre_tokenizers.Metaspace("ab"),
+        lambda module: module.decoders.Metaspace(replacement=""),
+    ],
+)
+def test_the_error_for_another_length_than_one_has_the_words_of_tokenizers(question: Any) -> None:
+    for package in (tokenizers, huggingface):
+        with pytest.raises(ValueError, match="expected a string of length 1"):
+            question(package)
+
+
 def test_sequences() -> None:
     given = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])
     assert given.normalize_str("é") == "e"
