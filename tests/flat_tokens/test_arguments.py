@@ -46,10 +46,6 @@ def refused(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> 
     return line
 
 
-def test_all_numbers_are_found() -> None:
-    assert len(NUMBERS) == 7
-
-
 @pytest.mark.parametrize(("command", "flag"), NUMBERS, ids=lambda value: str(value))
 def test_numbers_outside_the_range_of_their_flag(
     command: str, flag: str, make_dataset: Any, capsys: pytest.CaptureFixture[str]

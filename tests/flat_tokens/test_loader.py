@@ -20,18 +20,6 @@ def split(make_dataset: Any, random_sequences: Any, layout: ArrayLayout | None =
     return flat_tokens.open(make_dataset(sequences, layout=layout or ArrayLayout.create(2, 16))).train
 
 
-def test_hosts_that_do_not_divide_the_batch(make_dataset: Any, random_sequences: Any) -> None:
-    train = split(make_dataset, random_sequences)
-    for batch_size, hosts, ranks, sizes in (
-        (96, 5, "4 or 6 ranks", "batch_size 95 or 100"),
-        (4, 3, "2 or 4 ranks", "batch_size 3 or 6"),
-        (4, 5, " 4 ranks", "batch_size 5"),
-    ):
-        message = rf"world_size: .*batch_size = {batch_size}.*{ranks}.*{sizes}\b"
-        with pytest.raises(ArgumentError, match=message):
-            Loader(train, 2, batch_size, rank=0, world_size=hosts)
-
-
 def test_epochs_and_seeds_differ(make_dataset: Any, random_sequences: Any) -> None:
     train = split(make_dataset, random_sequences)
     loader, other = (Loader(train, 4, 8, seed, **OPTIONS) for seed in (0, 1))
@@ -43,36 +31,6 @@ def test_epochs_and_seeds_differ(make_dataset: Any, random_sequences: Any) -> No
     plain = Loader(train, 4, 8, shuffle=False)
     assert plain.rows_of(1).tolist() == list(range(8, 16))
     assert plain.rows_of(len(plain)).tolist() == list(range(8))
-
-
-@pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])
-def test_dtypes(make_dataset: Any, dtype: str) -> None:
-    train = flat_tokens.open(make_dataset([[1, 65535], [3]])).train
-    assert Loader(train, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 65535, 3]]
-    large = flat_tokens.open(make_dataset([[1, 2**31 - 1], [3]], name="large")).train
-    if dtype == "uint16":
-        with pytest.raises(ArgumentError, match="max_token_id"):
-            Loader(large, 3, 1, dtype=dtype)
-    else:
-        assert Loader(large, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 2**31 - 1, 3]]
-
-
-@pytest.mark.parametrize("prefetch", [True, False])
-def test_damage_is_reported_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
-    train = split(make_dataset, random_sequences)
-    (train.path / "encoded_tokens/9").unlink()
-    with pytest.raises(DatasetError, match="encoded_tokens/9"):
-        list(Loader(train, 5, 2, **OPTIONS).from_step(0, 60, prefetch=prefetch))
-
-
-@pytest.mark.parametrize("compression", ["none", "zstd"])
-def test_an_id_above_max_token_id(make_dataset: Any, random_sequences: Any, compression: str) -> None:
-    train = split(make_dataset, random_sequences, ArrayLayout.create(2, 16, compression=compression))
-    (train.path.parent / "manifest.json").unlink()
-    (train.path / ".zattrs").write_text('{"max_token_id": 5}')
-    damaged = flat_tokens.open(train.path.parent).train
-    with pytest.raises(DatasetError, match="max_token_id"):
-        Loader(damaged, 5, 2).batch(0)
 
 
 @pytest.mark.promise("checksums")

@@ -14,10 +14,7 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
 from flat_tokens.__main__ import main
-from flat_tokens.masks import MaskElements
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
-from flat_tokens.split_writer import Block, SplitWriter
-from flat_tokens.statistics import describe
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.views import all_trained
 
@@ -55,24 +52,6 @@ def check(batch: Batch, bits: Bits) -> None:
     assert batch.targets.dtype == batch.ids.dtype
 
 
-@pytest.mark.parametrize("has_manifest", [True, False])
-def test_info_and_reports_read_whole_masks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_manifest: bool
-) -> None:
-    """The manifest has the count of trained tokens, so only a dataset without a manifest needs a pass over its
-    mask.
-    """
-    _, bits = masked(tmp_path / "d", LAYOUTS["zstd"])
-    if not has_manifest:
-        (tmp_path / "d" / "manifest.json").unlink()
-    read: list[int] = []
-    blocks = MaskElements.blocks
-    monkeypatch.setattr(MaskElements, "blocks", lambda *of: (read.append(1), blocks(*of))[1])
-    facts = describe(flat_tokens.open(tmp_path / "d"))
-    assert facts["splits"]["train"]["trained_tokens"] == sum(bits)
-    assert bool(read) != has_manifest
-
-
 def test_steps_of_padding_alone(tmp_path: Path) -> None:
     """On ranks that have no rows, such steps raised a ValueError in numpy."""
     array, bits = masked(tmp_path / "d", LAYOUTS["zstd"], count=1)
@@ -84,14 +63,6 @@ def test_steps_of_padding_alone(tmp_path: Path) -> None:
     assert any(batch.is_padding.all() for batch in found)
     for batch in found:
         check(batch, bits)
-
-
-def test_no_mask_fields_without_a_mask(tmp_path: Path) -> None:
-    array = all_trained(masked(tmp_path / "d", LAYOUTS["raw"])[0])
-    batch = Loader(array, 7, 8, dtype=np.uint16).batch(0)
-    assert batch.trained is None
-    assert batch.targets is batch.ids
-    assert batch.loss_mask.all()
 
 
 def test_unsigned_ids_have_no_ignored_label(tmp_path: Path) -> None:
@@ -138,19 +109,6 @@ def test_invalid_masks_are_refused_by_verify_and_open(tmp_path: Path) -> None:
     array.unlink()
     with pytest.raises(DatasetError, match="loss_mask"):
         flat_tokens.open(tmp_path / "good")
-
-
-def test_writers_refuse_wrong_masks(tmp_path: Path) -> None:
-    layout = ArrayLayout.create(2, 32)
-    with pytest.raises(ArgumentError):
-        writer.create_split(tmp_path, "train", 8, 3, 8, ArrayLayout.create(2, 12), has_mask=True)
-    with pytest.raises(ArgumentError, match="bool"):
-        writer.write_run(tmp_path, "train", layout, "loss_mask", 0, np.ones(3, np.uint8))  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError):
-        writer.write_run(tmp_path, "train", layout, "loss_mask", 8, np.ones(3, np.bool_))
-    split = SplitWriter(tmp_path, "train", layout, has_mask=True)
-    with pytest.raises(ArgumentError):
-        split.add(Block(np.arange(3), np.array([3]), np.ones(2, np.bool_)))
 
 
 def test_head_shows_the_trained_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

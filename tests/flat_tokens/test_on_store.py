@@ -22,7 +22,6 @@ from small_datasets import write_dataset
 import flat_tokens
 from flat_tokens import Loader, PackedSequences
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.storage import store_source
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.stores import StoreError, open_store
 
@@ -105,27 +104,6 @@ def test_a_batch_of_packs_is_few_requests(make_dataset: Any, random_sequences: A
     assert store.requests["read"] <= 10 + 1 + 2 * shards
 
 
-def test_reading_ahead_is_bounded(
-    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the number of announced reads, at most PIECES_AHEAD pieces are in flight or waiting."""
-    layout = ArrayLayout.create(3, 16, 64)
-    root = make_dataset(random_sequences(1, 900, 30), [], layout)
-    tokens = flat_tokens.open(copy_dataset(root, new_store())).train.encoded_tokens
-    begun: list[int] = []
-    fetch = store_source.StoreSource.fetch
-
-    def counted(self: Any, shard: int, indexes: list[int]) -> Any:
-        begun.append(shard)
-        return fetch(self, shard, indexes)
-
-    monkeypatch.setattr(store_source.StoreSource, "fetch", counted)
-    monkeypatch.setattr(store_source, "PIECES_AHEAD", 3)
-    for used, _ in enumerate(tokens.blocks(0, len(tokens))):
-        assert len(begun) <= used // 4 + 4
-    assert sorted(begun) == list(range(-(-len(tokens) // 64)))
-
-
 @pytest.mark.promise("complete")
 def test_unfinished_datasets_are_not_opened(make_dataset: Any) -> None:
     root = make_dataset(layout=ArrayLayout.create(3))
@@ -166,16 +144,6 @@ def test_errors_name_the_object(make_dataset: Any, damage: str) -> None:
             read()
         assert str(caught.value).startswith(f"{store.url}/train/encoded_tokens/c/0: ")
         assert "\n" not in str(caught.value)
-
-
-def test_an_object_replaced_during_reading(make_dataset: Any) -> None:
-    store = copy_dataset(make_dataset(layout=ArrayLayout.create(3, 4, 16)), new_store())
-    train = flat_tokens.open(store).train
-    train.sequence(0)
-    key = "train/encoded_tokens/c/0"
-    store.put(key, flipped(store.read(key), -30))
-    with pytest.raises(DatasetError, match="c/0"):
-        train.encoded_tokens[4:8]
 
 
 def test_a_manifest_without_a_layout(make_dataset: Any) -> None:
@@ -289,53 +257,6 @@ def test_a_cache_serves_the_second_epoch(pair: Pair, tmp_path: Path) -> None:
     assert store.requests["read"] == 1  # the manifest
     with pytest.raises(ArgumentError, match="cache_dir"):
         flat_tokens.open(store, cache_dir=tmp_path / "d.zarr/manifest.json")
-
-
-class WaitingStore(CountingStore):
-    """Delay reads of tokens until a number of other requests were made since `expect` was called."""
-
-    def expect(self, word: str, count: int) -> None:
-        self.word, self.left, self.is_there = word, count, threading.Event()
-
-    def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Any:
-        return self._after(key, lambda: super(WaitingStore, self).read(key, start, stop, version))
-
-    def read_ranges(self, key: str, ranges: Any, version: str = "") -> Any:
-        return self._after(key, lambda: super(WaitingStore, self).read_ranges(key, ranges, version))
-
-    def read_end(self, key: str, count: int) -> Any:
-        return self._after(key, lambda: super(WaitingStore, self).read_end(key, count))
-
-    def head(self, key: str) -> Any:
-        return self._after(key, lambda: super(WaitingStore, self).head(key))
-
-    def _after(self, key: str, request: Callable[[], Any]) -> Any:
-        if self.word in key:
-            self.left -= 1
-            if self.left <= 0:
-                self.is_there.set()
-        elif "encoded_tokens" in key:
-            assert self.is_there.wait(20), f"nothing was asked of {self.word} meanwhile"
-        return request()
-
-
-@pytest.mark.parametrize("packed", [True, False])
-def test_a_mask_is_requested_together_with_the_tokens(tmp_path: Path, packed: bool) -> None:
-    given = sequences(1, 300)
-    rng = random.Random(5)
-    trained = {"train": [rng.random() < 0.5 for ids in given for _ in ids], "validation": []}
-    root = tmp_path / "d.zarr"
-    write_dataset(root, given, [], ArrayLayout.create(3, 64, 512), trained)
-    store = WaitingStore(open_store(f"memory://{uuid4().hex}/d.zarr"))
-    store.expect("loss_mask", 0)
-    store.is_there.set()
-    copy_dataset(root, store)
-    loader = Loader(flat_tokens.open(store).train, 16, 8, packed=packed)
-    store.expect("loss_mask", 1)
-    found = loader.batch(3)
-    on_disk = Loader(flat_tokens.open(root).train, 16, 8, packed=packed).batch(3)
-    assert np.array_equal(found.targets, on_disk.targets)
-    assert (found.targets == -100).any()
 
 
 @pytest.mark.parametrize("prefetch", [False, True])

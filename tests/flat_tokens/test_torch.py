@@ -30,21 +30,6 @@ def train(make_dataset: Any, random_sequences: Any) -> Any:
     return flat_tokens.open(path).train
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_batches_under_workers(train: Any, workers: int, method: str) -> None:
-    if workers == 0 and method == "spawn":
-        method = ""
-    dataset = BatchDataset(Loader(train, 5, 4, 2, block_tokens=40), step=2, stop=13)
-    context = method if workers else None
-    found = list(DataLoader(dataset, None, num_workers=workers, multiprocessing_context=context))
-    loader = Loader(train, 5, 4, 2, block_tokens=40)
-    assert [batch["input_ids"].tolist() for batch in found] == [
-        loader.batch(step).targets.tolist() for step in range(2, 13)
-    ]
-
-
 EVERYTHING = (
     *("input_ids", "labels", "is_seq_start", "segment_ids", "positions", "position_ids", "lengths"),
     *("cu_seqlens", "max_seqlen", "mask"),

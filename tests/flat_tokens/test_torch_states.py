@@ -153,27 +153,6 @@ def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> No
     assert dataset.state_dict()["step"] == 1
 
 
-@pytest.mark.long
-def test_stateful_dataloader(train: Any) -> None:
-    stateful = pytest.importorskip("torchdata.stateful_dataloader")
-
-    def loader(workers: int) -> Any:
-        dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
-        return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
-
-    # With two workers, one or both have made no batch yet.
-    for workers, taken in itertools.product((0, 2), (0, 1, 5)):
-        first = loader(workers)
-        batches = iter(first)
-        for _ in range(taken):
-            next(batches)
-        state = first.state_dict()
-        rest = [batch["labels"].tolist() for batch in batches]
-        again = loader(workers)
-        again.load_state_dict(state)
-        assert [batch["labels"].tolist() for batch in again] == rest
-
-
 @pytest.mark.parametrize(
     ("state", "where"),
     [

@@ -6,22 +6,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numcodecs
-import numpy as np
 import pytest
 import zarr
 from small_datasets import from_sequences
 
-from flat_tokens import writer
-from flat_tokens.errors import ArgumentError
 from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
-from flat_tokens.storage.manifest import SplitRecord
 
 LAYOUTS = [
     pytest.param(
@@ -117,28 +112,6 @@ def zarr_codecs(layout: ArrayLayout) -> Any:
     return [zarr.codecs.BloscCodec(cname="lz4", clevel=layout.level, shuffle=shuffle_name), crc32c]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_runs_written_apart_equal_one_run(
-    make_dataset: Any, random_sequences: Any, tmp_path: Path, layout: ArrayLayout
-) -> None:
-    sequences = random_sequences(2, 40)
-    whole = tree(make_dataset(sequences, layout=layout))
-    encoded, starts, max_token_id = from_sequences(sequences)
-    root = tmp_path / "apart"
-    records = writer.create_split(root, "train", len(encoded), len(sequences), max_token_id, layout)
-    runs = [("encoded_tokens", at, encoded) for at in range(0, len(encoded), layout.shard_tokens)]
-    runs += [("seq_starts", at, starts) for at in range(0, len(starts), layout.cuts("seq_starts")[1])]
-    random.Random(0).shuffle(runs)
-    for array, at, values in runs:
-        part = values[at : at + layout.cuts(array)[1]]
-        records += writer.write_run(root, "train", layout, array, at, part)
-    apart = tree(root)
-    assert apart == {path: whole[path] for path in whole if path.startswith("train/")}
-    assert {record.path: record.bytes for record in records} == {
-        path: len(data) for path, data in apart.items()
-    }
-
-
 def test_zarr_is_not_imported() -> None:
     code = (
         "import sys, pathlib, tempfile, numpy as np, flat_tokens\n"
@@ -165,52 +138,6 @@ def test_all_zero_chunks_are_stored(make_dataset: Any) -> None:
         "2",
         "3",
     ]
-
-
-def test_no_temporary_files_are_left(tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(OSError, match="taken"):
-        writer.write_file(tmp_path, "taken", b"x")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-@pytest.mark.parametrize(
-    ("first", "values", "where"),
-    [
-        (2, np.zeros(4, np.uint32), "train/encoded_tokens: "),
-        (-4, np.zeros(4, np.uint32), "train/encoded_tokens: "),
-        (0, np.zeros(4, np.int64), "values: "),
-        (0, np.zeros((2, 2), np.uint32), "values: "),
-    ],
-)
-def test_refused_runs(tmp_path: Path, first: int, values: Any, where: str) -> None:
-    with pytest.raises(ArgumentError, match=where):
-        writer.write_run(tmp_path, "train", ArrayLayout.create(2, 4), "encoded_tokens", first, values)
-
-
-@pytest.mark.parametrize(
-    ("argument", "given"),
-    [
-        ("split", ("test", 1, 1, 0)),
-        *[("seq_count", ("train", *counts, 0)) for counts in ((1, 2), (1, 0), (-1, 0))],
-        ("max_token_id", ("train", 1, 1, 2**31)),
-    ],
-)
-def test_refused_splits(tmp_path: Path, argument: str, given: Any) -> None:
-    with pytest.raises(ArgumentError, match=f"^{argument}: "):
-        writer.create_split(tmp_path, *given, ArrayLayout())
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/../b", ".", "", "a\0b", "manifest.json", "a\\b"])
-def test_refused_paths(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ValueError, match=r"paths|the manifest"):
-        writer.write_file(tmp_path, path, b"")
-
-
-def test_both_splits_are_needed(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError):
-        writer.write_root(tmp_path, {"train": SplitRecord(0, 0, 0)}, [], ArrayLayout())
 
 
 def test_compressor_metadata_suits_old_readers(make_dataset: Any) -> None:

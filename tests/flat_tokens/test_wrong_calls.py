@@ -116,6 +116,10 @@ CALLS = {
     "train.inputs_and_targets({})": ("0, 'a'",),
     "train.row_count({})": ("0", "1.5", "None"),
     "RowSource({})": ("train, 'a'", "None, 4"),
+    "RowSource(train, 4, fields={})": (
+        *("'labels'", "7", "()", "('labels', 3)", "('labels', 'masks')", "('labels', 'labels')"),
+        *("('inputs', 'labels')", "('input_ids', 'targets')"),
+    ),
     "RowSource(train, 4)[{}]": ("'a'",),
     "loader.batch({})": ("-1", "1.5", "'1'", "None", "NAN"),
     "loader.rows_of({})": ("-1", "'a'"),
