@@ -4,11 +4,7 @@
 // since rows come from memory.
 #include "cut_rows.hpp"
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
-#define FLAT_TOKENS_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define FLAT_TOKENS_CLONES
-#endif
+#include "clones.hpp"
 
 namespace flat_tokens {
 

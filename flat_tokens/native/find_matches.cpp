@@ -1,9 +1,11 @@
 // for each group of 64 offsets:
-//   exchange each with the last offset of its key
-//   take the matches greedily from the left, and extend each both ways
+//   compute their keys; exchange them with the entries of the table; compare the tokens that were found
+// take the matches greedily from the left and extend each
 //
-// The first loop has no branch that depends on tokens, so branch mispredictions are rare.
+// The first two loops have no branch that depends on tokens, so branch mispredictions are rare.
 #include "find_matches.hpp"
+
+#include "clones.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -30,43 +32,103 @@ template <size_t shortest> inline uint32_t key_of(const uint32_t *token) {
 // so that most other tokens are recognized without reading them.
 class Table {
 public:
-  Table(uint32_t *entries, size_t count) : entries_(entries), offset_bits_(std::bit_width(count)) {
+  Table(uint32_t *entries, size_t count)
+      : entries_(entries), offset_bits_(std::bit_width(count)), most_(uint32_t{1} << offset_bits_) {
     std::fill_n(entries, size_t{1} << match_table_bits, 0u);
   }
 
-  // Enters an offset. Returns 1 plus the last one before it that most likely has the same tokens, 0 for none.
-  uint32_t exchange(uint32_t key, size_t offset) {
-    uint32_t &entry = entries_[key >> (32 - match_table_bits)];
-    const uint32_t marks = key << offset_bits_;
-    const uint32_t earlier = entry ^ marks;
-    entry = marks | static_cast<uint32_t>(offset + 1);
-    return earlier >> offset_bits_ == 0 ? earlier : 0;
+  // Enters the offsets from `first` on, which have these keys. If is_found(earlier[i]), earlier[i] is 1 plus
+  // the last offset before it that most likely has the same tokens.
+  void exchange(const uint32_t *keys, size_t count, size_t first, uint32_t *earlier) {
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t &entry = entries_[keys[i] >> (32 - match_table_bits)];
+      const uint32_t marks = keys[i] << offset_bits_;
+      earlier[i] = entry ^ marks;
+      entry = marks | static_cast<uint32_t>(first + i + 1);
+    }
+  }
+  bool is_found(uint32_t earlier) const { // signed: baseline vectors compare no other numbers
+    return (static_cast<int32_t>(earlier) > 0) & (static_cast<int32_t>(earlier) < most_);
   }
 
 private:
   uint32_t *entries_;
   int offset_bits_;
+  int32_t most_;
 };
 
+// The offsets [first, first + count), after they were entered in the table.
+class Group {
+public:
+  template <size_t shortest>
+  [[gnu::always_inline]] inline void look_up(const uint32_t *tokens, size_t first, size_t count,
+                                             Table &table) {
+    if (count == group_offsets) // a constant count makes faster loops
+      look_up_all<shortest>(tokens, first, group_offsets, table);
+    else
+      look_up_all<shortest>(tokens, first, count, table);
+  }
+
+  // Returns a bit for each offset with an earlier match.
+  uint64_t found() const {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < group_offsets; i += 8) {
+      uint64_t flags;
+      std::memcpy(&flags, is_found_ + i, sizeof flags);
+      bits |= (flags * 0x0102040810204080u >> 56) << i; // little endian: the first offset is the lowest bit
+    }
+    return bits;
+  }
+  // An offset plus 1.
+  size_t earlier(size_t i) const { return earlier_[i]; }
+
+private:
+  template <size_t shortest>
+  [[gnu::always_inline]] inline void look_up_all(const uint32_t *tokens, size_t first, size_t count,
+                                                 Table &table) {
+    uint32_t keys[group_offsets];
+    for (size_t i = 0; i < count; ++i)
+      keys[i] = key_of<shortest>(tokens + first + i);
+    table.exchange(keys, count, first, earlier_);
+    for (size_t i = 0; i < count; ++i)
+      is_found_[i] = table.is_found(earlier_[i]);
+    std::fill(is_found_ + count, is_found_ + group_offsets, uint8_t{0});
+  }
+
+  uint32_t earlier_[group_offsets];
+  uint8_t is_found_[group_offsets];
+};
+
+template <size_t shortest> inline bool is_same(const uint32_t *a, const uint32_t *b) {
+  uint64_t two_of_a, two_of_b;
+  std::memcpy(&two_of_a, a, sizeof two_of_a);
+  std::memcpy(&two_of_b, b, sizeof two_of_b);
+  return ((two_of_a ^ two_of_b) | (a[shortest - 1] ^ b[shortest - 1])) == 0;
+}
+
 // Returns the first offset in [stop, high) with a token that differs from the token `distance` earlier, or
-// `high`.
+// `high`. Compares two tokens at a time: most matches are a few tokens longer than the shortest, so predicted
+// branches are faster than vector comparisons.
 inline size_t end_of_match(const uint32_t *tokens, size_t distance, size_t stop, size_t high) {
+  while (stop + 2 <= high) {
+    uint64_t here, there;
+    std::memcpy(&here, tokens + stop, sizeof here);
+    std::memcpy(&there, tokens + stop - distance, sizeof there);
+    const uint64_t difference = here ^ there;
+    if (difference != 0) // little endian: the first token is the lower half
+      return stop + (static_cast<uint32_t>(difference) == 0);
+    stop += 2;
+  }
   while (stop < high && tokens[stop] == tokens[stop - distance])
     ++stop;
   return stop;
 }
 
-// Returns bits of the offsets from `offset` on, in the group that begins at `first`.
-inline uint64_t bits_from(size_t offset, size_t first) {
-  if (offset <= first)
-    return ~uint64_t{0};
-  return offset - first < group_offsets ? ~uint64_t{0} << (offset - first) : 0;
-}
-
 template <size_t shortest>
-size_t find(const uint32_t *tokens, size_t count, size_t block_tokens, size_t farthest, Match *const matches,
-            uint32_t *entries) {
+[[gnu::always_inline]] inline size_t find(const uint32_t *tokens, size_t count, size_t block_tokens,
+                                          size_t farthest, Match *const matches, uint32_t *entries) {
   Table table(entries, count);
+  Group group;
   Match *next = matches;
   const size_t stop_of_keys = count - std::min(count, shortest - 1);
   for (size_t low = 0; low < count; low += block_tokens) {
@@ -74,26 +136,25 @@ size_t find(const uint32_t *tokens, size_t count, size_t block_tokens, size_t fa
     size_t done = low; // earlier tokens are in a match or are literals of one
     for (size_t first = low; first < high;) {
       const size_t stop_of_group = std::min(high, first + group_offsets);
-      uint32_t earlier[group_offsets];
-      uint64_t found = 0; // a bit per offset
-      for (size_t at = first; at < std::min(stop_of_group, stop_of_keys); ++at) {
-        earlier[at - first] = table.exchange(key_of<shortest>(tokens + at), at);
-        found |= uint64_t{earlier[at - first] != 0} << (at - first);
-      }
-      for (found &= bits_from(done, first); found != 0;) {
+      group.look_up<shortest>(tokens, first, std::clamp(stop_of_keys, first, stop_of_group) - first, table);
+      const auto from = [&](uint64_t bits, size_t offset) { // bits of offsets from `offset` on
+        return offset >= first + group_offsets ? 0 : bits >> (offset - first) << (offset - first);
+      };
+      for (uint64_t found = from(group.found(), std::max(first, done)); found != 0;) {
         const size_t at = first + static_cast<size_t>(std::countr_zero(found));
-        const size_t distance = at + 1 - earlier[at - first];
-        found &= found - 1;
-        if (at + shortest > high || distance > farthest ||
-            std::memcmp(tokens + at, tokens + at - distance, shortest * sizeof(uint32_t)) != 0)
+        const size_t earlier = group.earlier(at - first) - 1, distance = at - earlier;
+        if (!is_same<shortest>(tokens + earlier, tokens + at) | (distance > farthest) |
+            (at + shortest > high)) [[unlikely]] {
+          found &= found - 1;
           continue;
+        }
         const size_t stop = end_of_match(tokens, distance, at + shortest, high);
         size_t start = at;
         while (start > done && start > distance && tokens[start - 1] == tokens[start - 1 - distance])
           --start;
         *next++ = {bytes_of(distance), bytes_of(start - done), bytes_of(stop - start), 0};
         done = stop;
-        found &= bits_from(done, first);
+        found = from(found, stop);
       }
       first = std::max(stop_of_group + 1, done) - 1; // of a match beyond the group, only the last offset
     }
@@ -104,8 +165,10 @@ size_t find(const uint32_t *tokens, size_t count, size_t block_tokens, size_t fa
 
 } // namespace
 
-size_t find_matches(const uint32_t *tokens, size_t count, size_t shortest, size_t block_tokens,
-                    size_t farthest, Match *matches, uint32_t *table) {
+// Vectors of 32 bytes take less time, and vectors of 64 bytes take more.
+FLAT_TOKENS_CLONES size_t find_matches(const uint32_t *tokens, size_t count, size_t shortest,
+                                       size_t block_tokens, size_t farthest, Match *matches,
+                                       uint32_t *table) {
   return shortest == 2 ? find<2>(tokens, count, block_tokens, farthest, matches, table)
                        : find<3>(tokens, count, block_tokens, farthest, matches, table);
 }
