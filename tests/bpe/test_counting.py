@@ -9,19 +9,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from pretoken_ends import automaton_of
+from notes import Notes
 
-from bpe import PretokenCounts, _core, count_pretokens, reference
+from bpe import count_pretokens, reference
 from bpe.errors import BadArgument, InvalidText, MissingInput, UncoveredText
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.reading import Tally
 
 END = "<|endoftext|>"
 SPECIALS = [[], [END], [END, "<|", "<|end"], ["aa", "aaa"], ["a", "東"], [END, "e\u0301", "\u0301<"]]
@@ -126,70 +124,12 @@ def test_uncovered_text_is_named_by_its_original_offset() -> None:
         count_pretokens([text.encode()], ["<s>"], r"\p{L}+", normalizer="NFC")
 
 
-# -- the core's counter
-
-
-def test_added_counts_add_up() -> None:
-    counter = _core.PretokenCounter(automaton_of("gpt2"))
-    counter.count(b"ab ab", [], 1)
-    counter.add(b"ababc", np.array([2, 2, 5], np.uint64), np.array([2**40, 5, 0], np.uint64))
-    assert len(counter) == 2
-    pretokens, ends, counts = counter.items()
-    assert (pretokens.tobytes(), ends.tolist(), counts.tolist()) == (b" abab", [3, 5], [1, 2**40 + 1])
-
-
-def test_a_drained_counter_is_empty_and_counts_on() -> None:
-    counter = _core.PretokenCounter(automaton_of("gpt2"))
-    empty_bytes = counter.memory_bytes()
-    text = " ".join([str(number) for number in range(100_000)]).encode()
-    for times in (1, 2):
-        for _ in range(times):
-            counter.count(text, [], 2)
-        assert counter.memory_bytes() > 100_000 * 24
-        expected, drained = counter.items(), counter.drain()
-        assert all(np.array_equal(one, other) for one, other in zip(expected, drained, strict=True))
-        assert PretokenCounts(*drained).total == times * 100_000
-        assert len(counter) == 0
-        assert counter.memory_bytes() <= empty_bytes + 2 * (4 << 20)  # buffers of the threads
-
-
-def test_core_refuses() -> None:
-    with pytest.raises(ValueError, match="no pattern"):
-        _core.PretokenCounter(None).count(b"ab", [], 1)
-    with pytest.raises(ValueError, match=r"ends\[0\]"):
-        _core.PretokenCounter(None).add(b"ab", np.array([4], np.uint64), np.array([1], np.uint64))
-    text = bytearray(b"word " * 800_000)
-    text[3_000_001] = text[1_500_000] = 0xFF
-    for threads in (1, 2, 3):
-        with pytest.raises(ValueError, match="byte 1500000"):
-            _core.PretokenCounter(automaton_of("gpt2")).count(text, [], threads)
-
-
-def test_last_cut_is_after_a_special_token_that_no_longer_one_extends() -> None:
-    counter = _core.PretokenCounter(None)
-    assert counter.last_cut(b"ab<s>cd", [b"<s>"]) == 5
-    assert counter.last_cut(b"ab<s>", [b"<s>", b"<s>x"]) == 0
-    assert counter.last_cut(b"ab<s>y", [b"<s>", b"<s>x"]) == 5
-    assert counter.last_cut(b"aaaaa", [b"aa"]) == 4
-    assert counter.last_cut(b"", [b"aa"]) == 0
-
-
-@pytest.mark.parametrize("after", [0, 65_530, 65_536, 65_545, 400_000])
-@pytest.mark.parametrize("pattern", ["gpt2", None])
-def test_last_cut_does_not_depend_on_how_far_back_it_is(pattern: str | None, after: int) -> None:
-    counter = _core.PretokenCounter(automaton_of(pattern) if pattern else None)
-    text = b"some words " * 20_000 + END.encode() + b"x" * after
-    assert counter.last_cut(text, [END.encode()]) == len(text) - after
-    # "x" starts no token here, but tokens of this list can contain each other: the search runs from the start.
-    assert counter.last_cut(text, [END.encode(), b"doft"]) == len(text) - after
-
-
-@pytest.mark.parametrize("shift", range(16))
-def test_last_cut_is_not_within_a_special_token_where_the_search_begins(shift: int) -> None:
-    counter = _core.PretokenCounter(automaton_of("gpt2"))
-    token = b"<| a b c d |>"
-    text = b"some words " * 20_000 + token + b"x" * (65_536 - 13 + shift)
-    assert counter.last_cut(text, [token]) == text.index(b"<|") + 13
+@pytest.mark.parametrize("after", [0, *range(65_520, 65_545, 3), 400_000])
+@pytest.mark.parametrize("tokens", [[END], [END, "doft"], ["<| a b c d |>"]], ids=str)
+def test_a_block_ends_after_a_special_token_however_far_back_it_is(tokens: list[str], after: int) -> None:
+    text = "some words " * 20_000 + tokens[0] + "x" * after
+    counts = count_pretokens([text.encode() + b"y z"], tokens, block_bytes=len(text.encode()) + 1)
+    assert counts.as_dict() == reference.count_pretokens([text + "y z"], tokens)
 
 
 # -- sources, progress
@@ -210,25 +150,10 @@ def test_options_are_checked(more: dict[str, Any]) -> None:
         count_pretokens([b"a"], **more)
 
 
-class Recorder:
-    def __init__(self) -> None:
-        self.phases: list[tuple[str, int | None, str]] = []
-        self.done: list[int] = []
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None:
-        self.phases.append((phase, total, unit))
-
-    def update(self, done: int) -> None:
-        self.done.append(done)
-
-    def note(self, text: str) -> None:
-        raise AssertionError(text)
-
-
 def test_progress_counts_bytes_up_to_the_total(tmp_path: Path) -> None:
     text = b"some words " * 300
     (tmp_path / "text.txt").write_bytes(text)
-    recorder = Recorder()
+    recorder = Notes()
     count_pretokens([tmp_path / "text.txt", text], progress=recorder, block_bytes=100)
     assert recorder.phases == [("counting", 2 * len(text), "bytes")]
     assert recorder.done == sorted(recorder.done)
@@ -241,21 +166,10 @@ def test_a_pipe_is_counted(separator: str | None, tmp_path: Path) -> None:
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_bytes, args=(b"one\n\ntwo two",))
     writer.start()
-    recorder = Recorder()
+    recorder = Notes()
     counts = count_pretokens([path], progress=recorder, block_bytes=4, separator=separator)
     writer.join()
     assert counts.as_dict() == reference.count_pretokens(
         ["one", "two two"] if separator else ["one\n\ntwo two"]
     )
     assert recorder.phases == [("counting", 12 if separator else None, "bytes")]
-
-
-def test_tallies_add_up() -> None:
-    """The first bad record is named, whichever chunk is counted first."""
-    one = Tally(2, {"malformed": (2, ("b", 5, "byte"))})
-    two = Tally(1, {"malformed": (1, ("a", 9, "byte")), "unreadable": (1, ("c", 0, ""))})
-    assert list(one.plus(two).lines()) == list(two.plus(one).lines())
-    assert list(one.plus(two).lines()) == [
-        "replaced 3 byte sequences with U+FFFD (invalid UTF-8)",
-        "skipped 4 bad records (malformed: 3, first in a at byte 9; unreadable: 1, first in c)",
-    ]

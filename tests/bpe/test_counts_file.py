@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,9 @@ from bpe import CountSet, PretokenCounts, train, train_on
 from bpe.__main__ import main
 from bpe.errors import BadArgument, BadCounts, EnvironmentFailure, MissingInput, NotEnoughMemory
 from bpe.pretoken_counts import counts_file, merging
-from bpe.pretoken_counts.count_sums import exact_sum, weighted_bytes
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, merged_facts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes
-from bpe.pretoken_counts.merging import merge_sorted
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 
@@ -125,48 +122,21 @@ def test_flipped_bits_and_truncations_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "not a counts file"),
-        (b"some text", "not a counts file"),
-        (b"PK\x05\x06" + bytes(18), "damaged"),
-    ],
-    ids=["empty", "text", "zip"],
-)
-def test_other_files(data: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / "x.counts").write_bytes(data)
-    with pytest.raises(BadCounts, match=rf"x\.counts: .*{message}"):
-        CountsFile(tmp_path / "x.counts")
-
-
-@pytest.mark.parametrize(
     "more",
     [
         {"format": "tokenmill counts 3"},
         {"text_bytes": float("inf")},
-        {"text_bytes": 1.5},
         {"text_bytes": 2**63},
-        {"replaced": -1},
-        {"documents": "1"},
         {"distinct": True},
-        {"distinct": 1},
-        {"total": float("nan")},
         {"total": 4},
-        {"total": 2**63},
         {"longest": 1},
-        {"sample": None},
-        {"sources": [["a", 1, 0.5, 0]]},
         {"special_tokens": [1]},
-        {"pattern": [{"expression": "("}]},
         {"pattern": Pretokenizer((split("(", "keep"),)).to_data()},
         {"lengths": np.array([2, 2**64 - 1], np.uint64)},
         {"lengths": np.array([2, 0], np.uint64)},
-        {"lengths": np.array([2, 1], np.int64)},
         {"lengths": np.array([[2], [1]], np.uint64)},
-        {"lengths": np.array([2], np.uint64)},
         {"counts": np.array([3, 0], np.uint64)},
         {"pretoken_bytes": np.frombuffer(b"abbb", np.uint8)},
-        {"pretoken_bytes": np.frombuffer(b"a", np.uint8)},
     ],
     ids=str,
 )
@@ -202,20 +172,6 @@ def test_missing_and_unwritable(tmp_path: Path) -> None:
 
 
 # -- sums
-
-
-def test_merging_holds_a_block_per_stream() -> None:
-    """A stream is read only as far as needed."""
-    read: list[int] = []
-
-    def blocks() -> Iterator[Any]:
-        for number in range(50):
-            read.append(number)
-            yield PretokenCounts.from_mapping({b"%02d" % number: 1}).arrays
-
-    merged = merge_sorted([blocks(), [PretokenCounts.from_mapping({b"x": 1}).arrays]])
-    for place, _ in zip(range(10), merged, strict=False):
-        assert len(read) <= place + 2
 
 
 def plenty() -> MemoryBudget:
@@ -296,26 +252,7 @@ def test_counts_that_were_cut_in_different_ways_have_no_sum(tmp_path: Path) -> N
             PretokenCounts.load(tmp_path / "a", tmp_path / "b")
 
 
-def test_facts_add_up() -> None:
-    one = CountsFacts(GPT2, ("<s>",), text_bytes=5, documents=1, replaced=2, sources=FACTS.sources)
-    two = CountsFacts(GPT2, ("<s>",), text_bytes=7, documents=3, tool="other 2")
-    both = merged_facts([("one", one), ("two", two), ("two", two)])
-    assert (both.text_bytes, both.documents, both.replaced) == (19, 7, 2)
-    assert (both.sources, both.tool) == (FACTS.sources, f"{one.tool}, other 2")
-
-
 # -- exact sums
-
-
-@pytest.mark.parametrize("highest", [1, 2**31, 2**53 + 1, 2**64 - 1])
-@pytest.mark.parametrize("size", [0, 1, 1000])
-def test_sums_are_exact(size: int, highest: int) -> None:
-    rng = random.Random(size)
-    counts = [rng.randint(0, highest) for _ in range(size)]
-    lengths = [rng.choice([1, 2, 9, 70_000]) for _ in range(size)]
-    ends = np.cumsum(lengths, dtype=np.uint64)
-    assert exact_sum(np.array(counts, np.uint64)) == sum(counts)
-    assert weighted_bytes(ends, np.array(counts, np.uint64)) == sum(map(int.__mul__, lengths, counts))
 
 
 @pytest.mark.parametrize("command", ["train", "count", "report", "info"])
@@ -326,23 +263,15 @@ def test_sums_are_checked_by_every_command(
     train([b"aab ab"], 258).save(tmp_path / "tokenizer.json")
     capfd.readouterr()
 
+    words = {
+        "train": f"train --vocab-size 300 --output {tmp_path}/t.json --quiet --counts",
+        "count": f"count --output {tmp_path}/sum.counts --quiet --counts",
+        "report": f"report {tmp_path}/tokenizer.json --counts",
+        "info": "info",
+    }[command]
+
     def run(*files: Path) -> tuple[int, str]:
-        words = {
-            "train": [
-                "train",
-                "--vocab-size",
-                300,
-                "--output",
-                tmp_path / "t.json",
-                "--quiet",
-                "--counts",
-                *files,
-            ],
-            "count": ["count", "--output", tmp_path / "sum.counts", "--quiet", "--counts", *files],
-            "report": ["report", tmp_path / "tokenizer.json", "--counts", *files],
-            "info": ["info", files[0]],
-        }
-        code = main(list(map(str, words[command])))
+        code = main([*words.split(), *map(str, files[:1] if command == "info" else files)])
         return code, capfd.readouterr().err
 
     good = raw_file(tmp_path / "good", {b"ab": 2, b"b": 1})

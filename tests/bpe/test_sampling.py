@@ -62,27 +62,6 @@ def test_whole_documents_without_repetition(
     assert sampled(paths, size // 10, seed + 1, [END])[0] != spans
 
 
-@pytest.mark.parametrize("separators", [[END], [END, "<s>"], ["<s>", END]], ids=len)
-def test_a_window_has_the_documents_that_begin_in_it(separators: list[str], tmp_path: Path) -> None:
-    """The window may start or end within a document, within a separator or after one, and be long or short."""
-    documents = ["one", "the second", "3", "fourth one", "5th", "six"]
-    text, starts, stops = "", [], []
-    for place, document in enumerate(documents):
-        starts.append(len(text))
-        stops.append(len(text) + len(document))
-        text += document + separators[place % len(separators)]
-    path = tmp_path / "a"
-    path.write_text(text)
-    tokens = [token.encode() for token in separators]
-    with path.open("rb") as file:
-        for start in range(len(text)):
-            for stop in range(start + 8, len(text) + 1):
-                begin = [place for place, first in enumerate(starts) if start <= first < stop]
-                if begin:  # otherwise within a document: lines are taken
-                    expected = starts[begin[0]], stops[begin[-1]] if stop < len(text) else len(text)
-                    assert sampling._part(file, len(text), start, stop, tokens) == expected, (start, stop)
-
-
 @pytest.mark.parametrize("text", ["日本" * 50, "x" * 50 + END * 30], ids=["half a character", "separators"])
 def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
     """The error claimed that the inputs hold no text."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bpe import reference
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
 from bpe.pretoken_counts.counting import CountingOptions, count_pretokens, count_sources
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -73,11 +72,6 @@ def test_a_budget_that_is_too_small() -> None:
     assert MemoryBudget.of(None).limit_bytes > used_bytes()
 
 
-def test_a_budget_needs_a_workspace() -> None:
-    with pytest.raises(BadArgument):
-        count_sources(listed([b"ab"], "auto"), CountingOptions(), budget=MemoryBudget.of(None))
-
-
 def test_a_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure):
         Workspace(tmp_path / "no")
@@ -114,18 +108,6 @@ def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert "note: min_pretoken_count: " in ended.stderr
     assert CountsFile(tmp_path / "t.counts").facts.text_bytes == 24 << 20
-
-
-@pytest.mark.parametrize("special_tokens", [[], [END], [END, "<s>"]], ids=len)
-@pytest.mark.parametrize("block_bytes", [1, 7, 16, 17, 10**6])
-def test_documents_are_counted(block_bytes: int, special_tokens: list[str]) -> None:
-    rng = random.Random(3)
-    for _ in range(10):
-        text = "".join(rng.choices(["ab", " ", END, "<s>", "<", "日"], k=rng.randint(0, 30)))
-        cut = reference.cut_at_special_tokens(text, special_tokens)
-        expected = sum(not is_special for _, is_special in cut)
-        counts = count_pretokens([text.encode()], special_tokens, block_bytes=block_bytes)
-        assert counts.facts.documents == expected, text
 
 
 def test_merging_that_outgrows_the_budget_is_stopped() -> None:

@@ -67,21 +67,6 @@ def train_natively(
     return merges, pair_counts.tolist()
 
 
-@examples(5)
-@given(
-    pretoken_counts(),
-    st.sampled_from([1, 3, 40]),
-    st.sampled_from(TIE_BREAKS),
-    st.sampled_from([0, 1, 1, 3, 1000]),
-)
-def test_no_merge_makes_an_entry_that_exists(
-    counts: dict[bytes, int], new_entries: int, tie_break: str, min_frequency: int
-) -> None:
-    """The core relies on this (proof in trainer.hpp)."""
-    merges = reference.train(counts, new_entries, tie_break, min_frequency)
-    assert len({left + right for left, right in merges}) == len(merges)
-
-
 def test_ties_differ_between_the_rules() -> None:
     # " " is byte 32 but comes late in GPT-2's printable order.
     assert reference.train({b"aab": 2, b"ab": 1}, 2) == [(b"a", b"b"), (b"a", b"ab")]
@@ -190,12 +175,6 @@ def test_one_long_pretoken() -> None:
     assert train_natively(counts, 40, threads=2) == train_natively(counts, 40)
 
 
-def test_repeated_pretokens_and_zero_counts() -> None:
-    ends, counts = np.array([2, 2, 4, 6], np.uint64), np.array([1, 9, 1, 0], np.uint64)
-    pairs, pair_counts = _core.train_merges(b"ababcd", ends, counts, 9, "lexicographic", 1, 1, None)
-    assert (pairs.tolist(), pair_counts.tolist()) == ([[ord("a"), ord("b")]], [2])
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_memory_for_pair_counts_is_reserved_first() -> None:
     """If no pair is frequent, no other allocation would detect the excess."""
@@ -212,24 +191,3 @@ def test_memory_for_pair_counts_is_reserved_first() -> None:
     with pytest.raises(MemoryError):
         train(14 << 20)
     assert train(100 << 20) == 0
-
-
-@pytest.mark.parametrize(
-    ("pretokens", "ends", "counts", "tie_break", "entries"),
-    [
-        (b"ab", [1, 2], [1], "lexicographic", None),
-        (b"ab", [2, 1], [1, 1], "lexicographic", None),
-        (b"ab", [3], [1], "lexicographic", None),
-        (b"ab", [1], [1], "lexicographic", None),
-        (b"ab", [2], [2**63], "lexicographic", None),
-        (b"ab", [2], [1], "random", None),
-        (b"ab", [2], [1], "lexicographic", [b"a"] * 256),
-        (np.array([2], np.uint32), [1], [1], "lexicographic", [b"a", b"b"]),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(
-    pretokens: Any, ends: list[int], counts: list[int], tie_break: str, entries: list[bytes] | None
-) -> None:
-    arrays = np.array(ends, np.uint64), np.array(counts, np.uint64)
-    with pytest.raises(ValueError, match="."):
-        _core.train_merges(pretokens, *arrays, 1, tie_break, 1, 1, None, entries)

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from pretoken_ends import automaton_of
+from notes import Notes
 
-from bpe import _core, reference
+from bpe import reference
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import (
     BadArgument,
@@ -75,41 +74,7 @@ def test_entries_that_do_not_fit_are_refused_before_they_are_made() -> None:
     assert training.prefix(60_000).vocab_size == 60_000
 
 
-@pytest.mark.parametrize(
-    ("merges", "message"),
-    [
-        ([[256, 97]], "merge 0 joins the entry of merge 0, which is not made yet"),
-        ([[97, 98], [97, 300]], "merge 1 joins the entry of merge 44"),
-        ([[97, 98], [97, 98]], r"vocab\[256\]: same bytes as vocab\[257\]"),
-    ],
-    ids=str,
-)
-def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        _core.TokenizerCore.from_merges(
-            np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2")
-        )
-
-
 # -- train() -------------------------------------------------------------------------------------------------
-
-
-class Recorder:
-    """Record the progress reports."""
-
-    def __init__(self) -> None:
-        self.phases: list[tuple[str, int | None, str]] = []
-        self.done: list[int] = []
-        self.notes: list[str] = []
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None:
-        self.phases.append((phase, total, unit))
-
-    def update(self, done: int) -> None:
-        self.done.append(done)
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def test_ids_are_special_tokens_then_bytes_then_merges() -> None:
@@ -161,7 +126,7 @@ def test_special_tokens_never_leak_into_merges(special: str) -> None:
 
 
 def test_progress_of_both_phases_and_the_early_stop() -> None:
-    recorder = Recorder()
+    recorder = Notes()
     tokenizer = train([b"aab ab"], 1000, [END], progress=recorder)
     assert recorder.phases == [("counting", 6, "bytes"), ("merging", 743, "entries")]
     assert recorder.done[0] == 6
@@ -186,7 +151,7 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
     path.write_bytes(b"abc\xff\xffabc")
     with pytest.raises(InvalidText, match=r"bad\.txt.*byte 3"):
         train([path], 300)
-    recorder = Recorder()
+    recorder = Notes()
     replaced = train([path], 300, invalid="replace", progress=recorder)
     assert list(replaced.merges) == list(train(["abc��abc".encode()], 300).merges)
     assert re.search(r" 2 .*U\+FFFD", recorder.notes[0])
@@ -261,7 +226,7 @@ def many_pretokens() -> PretokenCounts:
 
 
 def test_errors_of_progress_end_the_merging() -> None:
-    class Stopping(Recorder):
+    class Stopping(Notes):
         def update(self, done: int) -> None:
             raise StoppedError
 
@@ -275,18 +240,12 @@ def test_a_signal_ends_the_merging_within_a_second() -> None:
     def stop(*_: object) -> None:
         raise StoppedError
 
-    def train_again_and_again() -> None:
-        while True:
-            _core.train_merges(
-                counts.pretoken_bytes.data, counts.ends, counts.counts, 100_000, "lexicographic", 1, 1, None
-            )
-
     before = signal.signal(signal.SIGALRM, stop)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         start = time.monotonic()
         with pytest.raises(StoppedError):
-            train_again_and_again()
+            [train_on(counts, 100_000) for _ in range(1000)]
         assert time.monotonic() - start < 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
