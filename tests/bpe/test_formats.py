@@ -76,19 +76,13 @@ def test_rank_files_are_read_and_written(
 
 
 RANKS = {
-    "no rank": (b"IQ==\n", "line 1: "),
-    "three parts": (b"IQ== 0 1\n", "line 1: "),
     "no number": (b"IQ== x\n", "line 1: "),
-    "negative": (b"IQ== -1\n", "line 1: "),
     "too large": (b"IQ== 99999999999999999999\n", "line 1: "),
     "no base64": (b"IQ== 0\nI?== 1\n", "line 2: "),
-    "base64 cut short": (b"IQ= 0\n", "line 1: "),
     "rank twice": (b"IQ== 0\n\nIg== 0\n", "vocab: ID 0 "),
     "bytes twice": (b"IQ== 0\nIQ== 9\n", "vocab[0]: same bytes as vocab[9]"),
-    "bytes missing": (b"IQ== 0\n", "vocab: 255 of the 256 bytes"),
     "taken for a SentencePiece model": (b"\n?\nIQ== 0\n", "line 2: "),
     "nothing": (b"", "vocab: 256 of the 256 bytes"),
-    "binary": (b"\x00\xff\x00", "line 1: "),
 }
 
 
@@ -194,15 +188,9 @@ def test_special_tokens_of_a_pair_are_given_or_follow_the_highest_id(listed: Any
 
 PAIRS: dict[str, tuple[Any, Any, str]] = {
     "one part": ({}, b"a b\nab\n", "merges.txt: line 2: "),
-    "three parts": ({}, b"a b c\n", "merges.txt: line 1: "),
-    "two spaces": ({}, b"a  b\n", "merges.txt: line 1: "),
     "outside the alphabet": ({}, "▁ a\n".encode(), "merges.txt: line 1: "),
-    "not UTF-8": ({}, b"a \xff\n", "merges.txt: byte 2: "),
     "unknown entry": ({}, b"zzz b\n", "merges[0]: "),
-    "no entry": ({"a": None}, None, "ID must be"),
     "an ID twice": ({"a": 98}, None, "entry '[ab]': .*98"),
-    "an ID that is text": ({"a": "x"}, None, "entry 'a': "),
-    "no object": ([1], None, "vocab.json"),
     "no merges": ({}, ..., "vocab.json.*merges.txt"),
 }
 
@@ -277,21 +265,13 @@ def test_ids_of_tekken_are_tiktokens(ranked: Any, tmp_path: Path, nasty_texts: A
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("more", 1, "tekken.json.more: unknown field"),
-        ("config.pattern", "", "config.pattern: "),
         ("config.more", 1, "config.more: unknown field"),
-        ("config.default_vocab_size", "1", "config.default_vocab_size: "),
-        ("config.default_vocab_size", 100, "config.default_vocab_size: "),
         ("config.default_vocab_size", 10**6, "config.default_vocab_size: "),
         ("vocab.7.rank", 8, "vocab[7]: "),
-        ("vocab.7", 8, "vocab[7]: "),
         ("vocab.7.token_bytes", "?", "vocab[7].token_bytes: "),
-        ("vocab.7.token_bytes", "AA== 3", "vocab[7].token_bytes: "),
         ("vocab.7.token_bytes", "AAAA", "vocab: 1 of the 256 bytes"),
         ("special_tokens.1.rank", 30, "special_tokens[1]: "),
-        ("special_tokens.1.rank", 0, "special_tokens[1]: "),
         ("special_tokens.1.token_str", "</s>", "special_tokens: "),
-        ("special_tokens.1.token_str", "e", "special_tokens: "),
     ],
 )
 def test_malformed_tekken_files_are_refused(

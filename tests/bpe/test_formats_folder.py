@@ -55,33 +55,18 @@ def pair(folder: Path, settings: dict[str, Any], **others: Any) -> Path:
     return folder
 
 
-REFUSED = {
+GPT2 = {"tokenizer_class": "GPT2Tokenizer"}
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "class": ({"tokenizer_class": "FooTokenizer"}, {}, "tokenizer_class: .*'FooTokenizer'"),
     "no class": ({}, {"config": {"model_type": "foo"}}, "tokenizer_class: .*'foo'"),
     "class is no text": ({"tokenizer_class": 5}, {}, "tokenizer_class: "),
-    "another ID": (
-        {"tokenizer_class": "GPT2Tokenizer"},
-        {"added_tokens": {"<extra>": 9000}},
-        "added_tokens.json: .*'<extra>'",
-    ),
-    "no JSON": (
-        {"tokenizer_class": "GPT2Tokenizer"},
-        {"added_tokens": b"{"},
-        "added_tokens.json: line 1",
-    ),
-    "no object": (
-        {"tokenizer_class": "GPT2Tokenizer"},
-        {"added_tokens": []},
-        "added_tokens.json: ",
-    ),
-    "split": (
-        {"tokenizer_class": "GPT2Tokenizer", "split_special_tokens": True},
-        {},
-        "split_special_tokens: ",
-    ),
+    "another ID": (GPT2, {"added_tokens": {"<extra>": 9000}}, "added_tokens.json: .*'<extra>'"),
+    "no JSON": (GPT2, {"added_tokens": b"{"}, "added_tokens.json: line 1"),
+    "no object": (GPT2, {"added_tokens": []}, "added_tokens.json: "),
+    "split": (GPT2 | {"split_special_tokens": True}, {}, "split_special_tokens: "),
     "no end": ({"tokenizer_class": "RobertaTokenizer", "sep_token": None}, {}, "cls_token and sep_token"),
     "language": ({"tokenizer_class": "WhisperTokenizer", "language": "french"}, {}, "language: "),
-    "token": ({"tokenizer_class": "GPT2Tokenizer", "bos_token": {"text": "x"}}, {}, "bos_token: "),
+    "token": (GPT2 | {"bos_token": {"text": "x"}}, {}, "bos_token: "),
 }
 
 

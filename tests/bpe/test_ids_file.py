@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
-import numpy as np
 import pytest
 
 from bpe.cli.ids_file import IdsFormat, format_of, read_ids, write_ids
@@ -55,36 +53,3 @@ def test_a_number_without_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPat
     with pytest.raises(InvalidText, match="f: ID number 1 "):
         list(read_ids(file, "text", "f"))
     assert file.tell() <= 32
-
-
-def npy(array: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-HEADERS = [
-    b"{'descr': '<u4', 'fortran_order': False, 'shape': (5,",
-    b"{'descr': '<u4', 'fortran_order': False, 'shape': ((((((((((",
-    b"{'descr': '<u4', 'fortran_order': False, 'shape': (9000000000000000,)}",
-    b"{'descr': '<x4', 'fortran_order': False, 'shape': (1,)}",
-    b"{'descr': [], 'fortran_order': False, 'shape': (1,)}",
-    b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-    b"\x00\xff",
-]
-
-
-@pytest.mark.parametrize(
-    ("data", "form"),
-    [
-        (b"12345", "bin"),
-        (b"abc", "npy"),
-        (npy(np.zeros((2, 2), np.uint32)), "npy"),
-        (npy(np.zeros(2, np.float32)), "npy"),
-        # For some headers, numpy raises errors of Python's tokenizer.
-        *((b"\x93NUMPY\x01\x00\x46\x00" + header.ljust(69) + b"\n", "npy") for header in HEADERS),
-    ],
-)
-def test_damaged_files(data: bytes, form: IdsFormat) -> None:
-    with pytest.raises(InvalidText, match=r"^f: [^\n]*$"):
-        list(read_ids(io.BytesIO(data), form, "f"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput
+from bpe.errors import BadArgument, EnvironmentFailure
 from bpe.output_file import check_output, open_output_file, write_file
 
 
@@ -44,11 +44,6 @@ def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail_half_way()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_error_of_the_block_keeps_its_kind(tmp_path: Path) -> None:
-    with pytest.raises(MissingInput), open_output_file(tmp_path / "file"):
-        raise MissingInput("no such file")
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

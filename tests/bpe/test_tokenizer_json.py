@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import tokenizers
-from tokenizers import pre_tokenizers
 
 from bpe import Tokenizer
 from bpe.added_tokens import AddedToken
@@ -76,21 +75,6 @@ PRE_TOKENIZERS: list[tuple[Any, str | None]] = [
     (sequence(sequence(split(LLAMA3, "Removed", True)), SPELLS), "llama3"),
     (sequence(split(LLAMA3.replace("{1,3}", "")), SPELLS), "qwen2"),
     (sequence(split(r"\p{N}"), CUTS), r"\p{N} then gpt2"),
-    *(
-        (sequence(json.loads(each.__getstate__()), CUTS), None)  # with their defaults and spelling
-        for each in (
-            pre_tokenizers.Digits(),
-            pre_tokenizers.Punctuation(),
-            pre_tokenizers.Whitespace(),
-            pre_tokenizers.WhitespaceSplit(),
-            pre_tokenizers.BertPreTokenizer(),
-            pre_tokenizers.CharDelimiterSplit("e"),
-            pre_tokenizers.UnicodeScripts(),
-            pre_tokenizers.FixedLength(),
-            pre_tokenizers.Metaspace(),
-            pre_tokenizers.Split("a", "isolated"),
-        )
-    ),
 ]
 OTHERS: list[tuple[str, Any]] = [
     ("post_processor", SPELLS),
@@ -403,22 +387,6 @@ for token in DOCUMENTS["bytes"]["post_processor"]["processors"][1]["special_toke
 WRONG = [None, True, 0, -1, 1.5, 2**31, "", "a\nb\x1b", [], [5], {}, {"more": 1}]
 
 
-# Fields of any text.
-TEXTS = {
-    "pad_token",
-    "delimiter",
-    "prepend",
-    "content",
-    "Regex",
-    "String",
-    "replacement",
-    "suffix",
-    "id",
-    "tokens",
-}
-TEXTS |= {"sep", "cls"}
-
-
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of each value in a document."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -440,40 +408,24 @@ def changes(value: Any) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
     """Yield each document with one wrong value, with its path and the value; ... if it is missing."""
     for path in places(value):
         for wrong in (*WRONG, ...):
-            changed = json.loads(json.dumps(value))
-            parent: Any = changed
-            for key in path[:-1]:
-                parent = parent[key]
+            changed = copy.deepcopy(value)
+            parent = value_at(changed, path[:-1])
             if wrong is ...:
                 del parent[path[-1]]
             else:
                 parent[path[-1]] = wrong
             yield path, wrong, changed
-        if isinstance(value_at(value, path), dict) and path[-1] not in ("vocab", "special_tokens"):
-            changed = json.loads(json.dumps(value))
-            value_at(changed, path)["more"] = 1
-            yield path, "more", changed
 
 
 def value_at(value: Any, path: tuple[Any, ...]) -> Any:
     return functools.reduce(operator.getitem, path, value)
 
 
-def may_be(path: tuple[Any, ...], old: Any, new: Any) -> bool:
+def may_be(old: Any, new: Any) -> bool:
     """Return whether a reader may accept a new value."""
     if new in (None, ..., []) or old is None:
         return True
-    if isinstance(new, str):
-        return isinstance(old, str) and any(key in TEXTS for key in path[-2:])
     return type(new) is type(old) and new not in (-1, [5]) and not isinstance(new, dict)
-
-
-def outcome(value: Any) -> Tokenizer | str:
-    """Return the tokenizer of a document, or the message of the error."""
-    try:
-        return load(value)
-    except BadTokenizer as error:
-        return str(error)
 
 
 @pytest.mark.slow
@@ -482,12 +434,15 @@ def outcome(value: Any) -> Tokenizer | str:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_wrong_value_is_refused_by_its_path(name: str) -> None:
     for path, new, changed in changes(DOCUMENTS[name]):
-        place, found = spelled(path), outcome(changed)
-        if isinstance(found, Tokenizer):
-            assert may_be(path, value_at(DOCUMENTS[name], path), new), (place, new)
-            assert read(found.canonical_json) == found
+        place = spelled(path)
+        try:
+            tokenizer = load(changed)
+        except BadTokenizer as error:
+            found = str(error)
+        else:
+            assert may_be(value_at(DOCUMENTS[name], path), new), (place, new)
+            assert read(tokenizer.canonical_json) == tokenizer
             continue
-        assert found.isprintable()
         where, component = re.split(", |: ", found)[0], spelled(path[:-1]).partition(".special_tokens")[0]
         assert place.startswith((where, "model.vocab")) or where.startswith(component), found
 
@@ -510,53 +465,26 @@ def nested(depth: int) -> Any:
 
 # Change to the bytes of a file -> start of the error.
 MALFORMED: dict[str, tuple[Any, str]] = {
-    "empty": (lambda data: b"", "line 1 column 1: "),
-    "cut short": (lambda data: b'{"version": "1.0", "model": {', "line 1 column 30: "),
-    "a list": (lambda data: b"[]", "tokenizer.json: "),
     "no tokenizer": (lambda data: b'{"version": "1.0"}', "model: missing"),
-    "Unigram": (replaced(b'"type": "BPE"', b'"type": "Unigram", "unk_id": 0'), "model.type: "),
     "deep": (lambda data: b"[" * 200_000, "not valid JSON"),
     "a huge number": (lambda data: b'{"version": ' + b"1" * 5000 + b"}", "not valid JSON"),
     "too many values": (lambda data: b"[" + b"[]," * 8_000_000 + b"[]]", "too many values"),
     "deep sequences": (replaced_field("normalizer", nested(102)), "normalizer.normalizers[0]"),
-    "a contradiction": (
-        replaced_field("pre_tokenizer", {"type": "Metaspace", "replacement": "_", "add_prefix_space": False}),
-        "pre_tokenizer.add_prefix_space: ",
-    ),
-    "NaN": (replaced(b'"version": "1.0"', b'"version": NaN'), "not valid JSON (NaN)"),
     "a field twice": (
         replaced(b'{"version": "1.0"', b'{"version": "1.0", "version": "1.0"'),
         "key 'version': ",
     ),
     "not UTF-8": (replaced(b"1.0", b"\xff"), "byte 13: "),
-    "not UTF-8 in an entry": (in_vocab(b'"\xff": 9999'), "byte "),
-    "a control character": (in_vocab(b'"\n": 9999'), "line 1 column"),
-    "a bad escape": (in_vocab(rb'"\x21": 9999'), "line 1 column"),
-    "a leading zero": (in_vocab(b'"!": 09999'), "line 1 column"),
-    "a number as key": (in_vocab(b"1 : 9999"), "model.vocab: "),
-    "two commas": (in_vocab(b'"zz": 9999,'), "line 1 column"),
-    "a lone surrogate in an entry": (in_vocab(rb'"\ud800": 9999'), r"text '\ud800': "),
     "a lone surrogate": (replaced(b'"content": "<s>"', rb'"content": "<s>\ud800"'), r"text '<s>\ud800': "),
-    "an ID of a fraction": (in_vocab(b'"zz": 1.0'), "model.vocab['zz']: "),
-    "an ID far too large": (in_vocab(b'"zz": 1' + b"0" * 30), "model.vocab['zz']: "),
     "an ID twice": (in_vocab(b'"zz": 98'), "model.vocab: ID 98 "),
     "an entry twice": (in_vocab(b'"!": 9999'), "model.vocab[33]: same bytes"),
-    "a text twice": (in_vocab(b'" ": 9998, " ": 9999'), "model.vocab: a key is given twice"),
-    "the vocabulary twice": (replaced(b'"vocab": {', b'"vocab": {}, "vocab": {'), "key 'vocab': "),
     "a token twice": (replaced(b'"content": "<t>"', b'"content": "<s>"'), "added_tokens[1].content: "),
     "a merge of one": (replaced(b'"merges": [', b'"merges": ["ab", '), "model.merges[0]: "),
-    "a merge of three": (replaced(b'"merges": [', b'"merges": ["a b c", '), "model.merges[0]: "),
-    "a merge of a number": (replaced(b'"merges": [', b'"merges": [["a", 5], '), "model.merges[0]: "),
-    "a merge of text": (replaced(b'"merges": [', '"merges": [["▁", "a"], '.encode()), "model.merges[0]: "),
     "a merge without product": (
         replaced(b'"merges": [', b'"merges": ["z !", '),
         "model.merges[0]: product ",
     ),
     "a merge twice": (lambda data: data.replace(b'"]]}}', b'"], ["b", "e"], ["b", "e"]]}}'), "model.merges["),
-    "an affix": (
-        replaced(b'"continuing_subword_prefix": null', '"continuing_subword_prefix": "é"'.encode()),
-        "model.continuing_subword_prefix: ",
-    ),
     "text behind": (lambda data: data + b"x", "line "),
 }
 
