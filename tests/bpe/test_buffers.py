@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,117 +40,82 @@ def test_offsets_and_ids_are_any_integers() -> None:
         assert TOKENIZER.decode_batch(rows) == [TEXT.decode()]
 
 
-class Wrong:
-    """Calls with a wrong argument, by the start of their error; each is a function of the tokenizer."""
-
-    def __init__(self, message: str, *calls: Callable[[Any], Any]) -> None:
-        self.message, self.calls = message, calls
+Call = Callable[[Any], Any]
 
 
-def texts(text: Any, message: str) -> Wrong:
-    return Wrong(message, lambda it: it.encode_documents(text), lambda it: it.encode_ragged(text, [0, 1]))
+def each(values: Iterable[Any], *calls: Callable[[Any, Any], Any]) -> list[Call]:
+    """Return the calls of a tokenizer with each of the values."""
+    return [
+        partial(lambda call, value, it: call(it, value), call, value) for value in values for call in calls
+    ]
 
 
-def outs(out: Any, message: str) -> Wrong:
-    return Wrong(
-        f"^out: .*{message}",
-        lambda it: it.encode_documents(TEXT, out=out),
-        lambda it: it.encode_ragged(TEXT, [0, 8], out=out),
+# Start of the error -> calls with a wrong argument.
+WRONG: dict[str, list[Call]] = {
+    "text: ": each(
+        ["abc", None, [97], np.zeros(4, np.uint16), np.zeros((2, 2), np.uint8), BYTES[::2]],
+        lambda it, text: it.encode_documents(text),
+        lambda it, text: it.encode_ragged(text, [0, 1]),
     )
-
-
-def offsets(value: Any) -> Wrong:
-    return Wrong(r"^offsets[^\n]*$", lambda it: it.encode_ragged(TEXT, value))
-
-
-def allowed(value: Any, message: str = "") -> Wrong:
-    return Wrong(
-        f"^allowed_special: .*{message}",
-        lambda it: it.encode("a", allowed_special=value),
-        lambda it: it.encode_batch(["a"], allowed_special=value),
+    + each([["a"], b"a"], lambda it, text: it.encode(text)),
+    "out: ": each(
+        [
+            *([1], np.zeros(9000, np.int64), np.zeros(9000, ">u4"), np.zeros((2, 9000), np.uint32)),
+            *(np.zeros(9000, np.uint32)[::2], np.frombuffer(bytes(36000), np.uint32)),
+        ],
+        lambda it, out: it.encode_documents(TEXT, out=out),
+        lambda it, out: it.encode_ragged(TEXT, [0, 8], out=out),
+    ),
+    "offsets": each(
+        [None, [], "ab", [-1, 2], [0.0, 1.0], [[0, 1]], [[0], [1, 2]], 5, [2, 0], [0, 99], [0.5]],
+        lambda it, offsets: it.encode_ragged(TEXT, offsets),
     )
-
-
-def ids(value: Any, message: str) -> Wrong:
-    return Wrong(
-        message,
-        lambda it: it.decode(value),
-        lambda it: it.decode_bytes(value),
-        lambda it: it.decode_batch([[1], value]),
-    )
-
-
-def rows(tokens: Any, at: Any, message: str) -> Wrong:
-    return Wrong(message, lambda it: it.decode_batch(Ragged(tokens, at)))
-
-
-WRONG = [
-    texts("abc", r"^text: .*got str.*text\.encode\(\)"),
-    texts(None, "^text: .*got NoneType"),
-    texts([97], "^text: .*got list.*encode_batch"),
-    texts(np.zeros(4, np.uint16), r"^text: .*got uint16\[4\]"),
-    texts(np.zeros(4, np.float64), r"^text: .*got float64\[4\]"),
-    texts(np.zeros((2, 2), np.uint8), r"^text: .*got uint8\[2, 2\]"),
-    texts(BYTES[::2], r"^text: .*uint8\[4\], not contiguous"),
-    outs([1], "list"),
-    outs(np.zeros(9000, np.int64), r"int64\[9000\]"),
-    outs(np.zeros(9000, ">u4"), r">u4\[9000\]"),
-    outs(np.zeros((2, 9000), np.uint32), r"uint32\[2, 9000\]"),
-    outs(np.zeros(9000, np.uint32)[::2], "contiguous"),
-    outs(np.frombuffer(bytes(36000), np.uint32), "contiguous"),
-    *map(offsets, (None, [], "ab", [-1, 2], [0.0, 1.0], [[0, 1]], [[0], [1, 2]], 5, [2, 0], [0, 99], [0.5])),
-    *(
-        Wrong("^separator: ", lambda it, value=value: it.encode_documents(TEXT, value))  # type: ignore[misc]
-        for value in (None, 5, ["a"], "", b"", b"\xff", "\ud800")
+    + each([np.zeros((1, 2))], lambda it, offsets: it.decode_batch(Ragged(BYTES, offsets))),
+    "separator: ": each(
+        [None, 5, ["a"], "", b"", b"\xff", "\ud800"], lambda it, value: it.encode_documents(TEXT, value)
     ),
-    *(allowed(value) for value in ("none", b"all", 5, None, ["x"], {1})),
-    allowed("<s>", "'<s>'"),
-    allowed({"<x>"}, "'<x>'"),
-    ids(np.zeros((2, 2), np.int64), "ids.*int64"),
-    ids(np.zeros(2), "ids.*float64"),
-    ids(np.array([1, None], object), "ids.*object"),
-    ids("1 2", "^ids: .*'1 2'"),
-    ids(5, r"^ids: .*int.*\[5\]"),
-    ids(None, "^ids: .*NoneType"),
-    ids([1, 1.5], r"^ids\[1\]: .*1\.5"),
-    ids([1, None], r"^ids\[1\]: .*None"),
-    ids([[5]], r"^ids\[0\]: .*\[5\].*decode_batch"),
-    ids(np.array([True]), r"^ids\[0\]: "),
-    Wrong("^ids: .*Ragged.*decode_batch", lambda it: it.decode(it.encode_batch(["a"]))),
-    rows([1.5], [0, 1], "^tokens: .*list"),
-    rows(np.array([97, 2**32 + 97]), [0, 2], r"^tokens\[1\]: .*4294967393"),
-    rows(np.array([-1]), [0, 1], r"^tokens\[0\]: .*-1"),
-    rows(BYTES, np.zeros((1, 2)), r"^offsets: .*float64\[1, 2\]"),
-    rows(BYTES, np.array([0, 9], np.uint64), r"^row 0 is \[0, 9\) of 8 tokens$"),
-    rows(BYTES, np.array([5, 3], np.uint64), r"^row 0 is \[5, 3\) of 8 tokens$"),
-    Wrong("^rows: .*5.* decode ", lambda it: it.decode_batch(5)),
-    *(
-        Wrong(
-            "errors",
-            lambda it, value=value: it.decode([97], value),  # type: ignore[misc]
-            lambda it, value=value: it.decode_batch(it.encode_batch(["a"]), value),  # type: ignore[misc]
-        )
-        for value in (None, 5, b"strict")
+    "allowed_special: ": each(
+        ["none", b"all", 5, None, ["x"], {1}, "<s>", {"<x>"}],
+        lambda it, allowed: it.encode("a", allowed_special=allowed),
+        lambda it, allowed: it.encode_batch(["a"], allowed_special=allowed),
     ),
-    *(
-        Wrong(
-            "path",
-            lambda it, value=value: Tokenizer.load(value),  # type: ignore[misc]
-            lambda it, value=value: it.save(value),  # type: ignore[misc]
-        )
-        for value in (None, 5, b"t.json", "", {"model": {}})
+    "ids": each(
+        [
+            *(np.zeros((2, 2), np.int64), np.zeros(2), np.array([1, None], object), np.array([True])),
+            *("1 2", 5, None, [1, 1.5], [1, None], [[5]]),
+        ],
+        lambda it, ids: it.decode(ids),
+        lambda it, ids: it.decode_bytes(ids),
+        lambda it, ids: it.decode_batch([[1], ids]),
     ),
-    Wrong("^text: .*list.*encode_batch", lambda it: it.encode(["a"])),
-    Wrong("^text: .*bytes.*encode_documents", lambda it: it.encode(b"a")),
-    Wrong("texts", lambda it: it.encode_batch(b"a"), lambda it: it.encode_batch(None)),
-    Wrong("^id: .*'a'", lambda it: it.id_to_token("a")),
-    Wrong("^token: .*5", lambda it: it.token_to_id(5)),
-]
+    "ids: .*Ragged": [lambda it: it.decode(it.encode_batch(["a"]))],
+    "tokens": each(
+        [[1.5], np.array([2**32 + 97]), np.array([-1])],
+        lambda it, tokens: it.decode_batch(Ragged(tokens, [0, 1])),
+    ),
+    "row 0 is ": each(
+        [[0, 9], [5, 3]], lambda it, at: it.decode_batch(Ragged(BYTES, np.array(at, np.uint64)))
+    ),
+    "rows: ": [lambda it: it.decode_batch(5)],
+    "errors": each(
+        [None, 5, b"strict"],
+        lambda it, errors: it.decode([97], errors),
+        lambda it, errors: it.decode_batch(it.encode_batch(["a"]), errors),
+    ),
+    "path": each(
+        [None, 5, b"t.json", "", {"model": {}}],
+        lambda _, path: Tokenizer.load(path),
+        lambda it, path: it.save(path),
+    ),
+    "texts": each([b"a", None], lambda it, texts: it.encode_batch(texts)),
+    "id: ": [lambda it: it.id_to_token("a")],
+    "token: ": [lambda it: it.token_to_id(5)],
+}
 
 
-@pytest.mark.parametrize("index", range(len(WRONG)))
-def test_wrong_arguments_are_named_in_one_line(index: int) -> None:
-    for call in WRONG[index].calls:
-        with pytest.raises((BadArgument, TypeError, ValueError), match=WRONG[index].message) as caught:
+@pytest.mark.parametrize("start", WRONG)
+def test_wrong_arguments_are_named_in_one_line(start: str) -> None:
+    for call in WRONG[start]:
+        with pytest.raises((BadArgument, TypeError, ValueError), match=start) as caught:
             call(TOKENIZER)
         assert str(caught.value).isprintable()

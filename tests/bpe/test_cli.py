@@ -161,25 +161,6 @@ def test_info(call: Call, listed: Any) -> None:
     assert (facts["merges"], facts["special tokens"], facts["pattern"]) == (300, {END: 556}, "gpt2")
 
 
-def test_train(call: Call, random_texts: Any) -> None:
-    Path("texts").mkdir()
-    for number, text in enumerate(random_texts(seed=10, count=3, size=3000)):
-        Path("texts", f"{number}.txt").write_text(text, newline="")
-    Path("texts", ".hidden").write_bytes(b"\xff")
-    specials = f"--vocab-size 300 --special-token '{END}' --special-token '<s>'"
-    code, out, err = call(f"train texts --output t.json {specials}")
-    assert (code, out) == (0, b"")
-    counting, merging, last = err.splitlines()
-    assert re.match(r"counting: \d\.\d kB, [0-9.,]+ [kM]B/s, \d+\.\d s$", counting)
-    assert merging.startswith("merging: 42 entries, ")
-    assert last == "t.json: 300 entries, pattern gpt2"
-    tokenizer = Tokenizer.load("t.json")
-    assert (tokenizer.vocab_size, tokenizer.special_tokens) == (300, {END: 0, "<s>": 1})
-    globbed = f"train 'texts/*.txt' --output u.json {specials} --quiet --threads 1"
-    assert call(globbed) == (0, b"", "")
-    assert Path("u.json").read_bytes() == Path("t.json").read_bytes()
-
-
 def test_reports_of_a_training_and_of_files(call: Call) -> None:
     files = "--output {vocab_size} --report r.json --held-out text.txt --keep-counts c"
     code, _, err = call(f"train text.txt --vocab-size 261,263 --special-token '{END}' {files}")
@@ -220,17 +201,6 @@ SIZE = "--vocab-size 300 --output out"
 REFUSED = [
     (2, "--counts: ", "report tok.json text.txt --counts c"),
     (2, "c: .*'qwen2'.*'gpt2'", "report tok.json --counts c"),
-    (
-        2,
-        "--special-token",
-        "encode text.txt --tokenizer r.tiktoken --special-token '<s>=5' --special-token x",
-    ),
-    (2, "--special-token", "encode text.txt --tokenizer r.tiktoken --special-token a=5 --special-token a=6"),
-    (
-        2,
-        "special_tokens: ",
-        "encode text.txt --tokenizer r.tiktoken --pattern gpt2 --special-token \udcff=500",
-    ),
     (2, "--special-token: ", f"train text.txt {SIZE} --special-token a\udcff"),  # gave a traceback
     (2, "--pattern: ", f"train text.txt {SIZE} --pattern 'a\udcff|.'"),
     (2, "--special-token: ", "count text.txt --output out --special-token a\udcff"),

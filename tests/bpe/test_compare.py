@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from text_vocabularies import text_vocabulary
 
 from bpe.errors import UnsupportedTokenizer
-from bpe.normalizers import NFC, Normalizer, StripAccents
+from bpe.normalizers import Normalizer, StripAccents
 from bpe.tokenizer import AddedToken, Tokenizer
 from bpe.training import train
 from tokenmill.__main__ import main
 from tokenmill.compare import page_model as page_models
-from tokenmill.compare.normal_forms import changed_characters
 from tokenmill.compare.page_model import page_model
 
 END = "<|endoftext|>"
@@ -83,42 +79,6 @@ def test_errors_are_one_line(here: Path, capfd: pytest.CaptureFixture[str]) -> N
         assert not Path("c.html").exists()
 
 
-def parts_of(block: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    data = gzip.decompress(block)
-    size = int.from_bytes(data[:4], "little")
-    header = json.loads(data[4 : 4 + size])
-    arrays, at = {}, 4 + size
-    for name, kind, count in header["arrays"]:
-        arrays[name] = np.frombuffer(data, kind, count, at)
-        at += arrays[name].nbytes
-    assert at == len(data)
-    return header, arrays
-
-
-def test_page_content(here: Path) -> None:
-    tokenizer = Tokenizer.load("a.json")
-    header, arrays = parts_of(page_model(tokenizer))
-    assert header["tokens"] == [[END, tokenizer.special_tokens[END], None, False, False]]
-    assert bytes(arrays["entries"]) == b"".join(tokenizer.ordinary_entries.values())
-    assert arrays["lengths"].tolist() == [len(entry) for entry in tokenizer.ordinary_entries.values()]
-    assert page_model(tokenizer) == page_model(Tokenizer.load("a.json"))
-
-
-def test_merges_are_named_by_their_product() -> None:
-    made = train([TEXT.encode()], 280)
-    entries = sorted(made.ordinary_entries.values())  # so that a merge product is listed between others
-    _, arrays = parts_of(page_model(Tokenizer(dict(enumerate(entries)), made.merges)))
-    numbers, number, shift = [], 0, 0
-    for byte in arrays["made"].tolist():
-        number, shift = number | (byte & 127) << shift, shift + 7
-        if byte < 128:
-            numbers.append(number)
-            number, shift = 0, 0
-    places = np.cumsum([-(number + 1) // 2 if number & 1 else number // 2 for number in numbers])
-    assert [entries[place] for place in places] == [left + right for left, right in made.merges]
-    assert arrays["leftLengths"].tolist() == [len(left) for left, _ in made.merges]
-
-
 def tokenizer_with(**options: Any) -> Tokenizer:
     made = train([TEXT.encode()], 280)
     return Tokenizer(made.ordinary_entries, made.merges, **options)
@@ -142,8 +102,3 @@ def test_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_models, "MOST_BYTES", 100)
     with pytest.raises(UnsupportedTokenizer):
         page_model(tokenizer_with())
-
-
-def test_characters_that_change_are_looked_for_in_all_planes() -> None:
-    points, _ = changed_characters(NFC, in_order=False)
-    assert {0x1D15E, 0x2F800} <= set(points.tolist())

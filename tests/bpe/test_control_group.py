@@ -23,36 +23,22 @@ def groups(folder: Path, lines: str, files: dict[str, str]) -> tuple[Path, Path]
     return membership, mounted
 
 
+FULL, V1 = "100000 100000", "cpu/a/cpu.cfs_"
+
+
 @pytest.mark.parametrize(
     ("lines", "files", "expected"),
     [
         ("0::/\n", {}, None),
         ("0::/\n", {"cpu.max": "max 100000"}, None),
-        (
-            "0::/a/b\n",
-            {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000", "cpu.max": "700000 100000"},
-            3,
-        ),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000", "cpu.max": FULL}, 1),
         ("0::/a/b\n", {"a/b/cpu.max": "150000 100000", "a/cpu.max": "300000 100000"}, 2),
         ("0::/gone\n", {"cpu.max": "50000 100000"}, 1),
         ("0::/\n", {"cpu.max": "100000"}, None),
         ("0::/\n", {"cpu.max": "100000 0"}, None),
         ("4:cpu,cpuacct:/a\n0::/\n", {}, None),
-        (
-            "5:cpu,cpuacct:/a\n",
-            {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/a/cpu.cfs_period_us": "100000"},
-            None,
-        ),
-        (
-            "5:cpu,cpuacct:/a\n4:cpuset:/b\n",
-            {
-                "cpu/a/cpu.cfs_quota_us": "400000",
-                "cpu/a/cpu.cfs_period_us": "100000",
-                "cpuset/b/cpu.cfs_quota_us": "100000",
-                "cpuset/b/cpu.cfs_period_us": "100000",
-            },
-            4,
-        ),
+        ("5:cpu,cpuacct:/a\n", {f"{V1}quota_us": "-1", f"{V1}period_us": "100000"}, None),
+        ("5:cpu,cpuacct:/a\n4:x:/b\n", {f"{V1}quota_us": "400000", f"{V1}period_us": "100000"}, 4),
     ],
 )
 def test_the_tightest_quota_counts(

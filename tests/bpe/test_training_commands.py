@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from bpe.__main__ import main
-from bpe.presets import PRESETS
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -79,20 +78,6 @@ def test_sizes_are_prefixes_of_one_training(run: Run) -> None:
     for size, tokenizer in sizes.items():
         assert Tokenizer.load(f"t-{size}.json") == tokenizer == train(TEXTS, size, [END])
         assert tokenizer.vocab_size == size
-
-
-@pytest.mark.parametrize(
-    ("message", "options"),
-    [
-        (r"--output: .*\{vocab_size\}", "--vocab-size 1k,2k --output t.json"),
-        ("--vocab-size: .*1000", "--vocab-size 1k,1000 --output {vocab_size}.json"),
-        ("--vocab-size: .*257.*256", "--vocab-size 1k,256 --output {vocab_size}.json"),
-        (r"--vocab-size: .*\(got ''\)", "--vocab-size 1k, --output {vocab_size}.json"),
-    ],
-)
-def test_sizes_that_can_not_be_named_or_made(message: str, options: str, fails: Any) -> None:
-    fails(2, message, f"{TRAIN} {options}")
-    assert not list(Path().glob("*.json"))
 
 
 def test_more_than_there_is_stops_early(run: Run) -> None:
@@ -168,16 +153,13 @@ NEW = f"train {' '.join(TEXTS)} --output x.json --vocab-size 300"
     [
         ("/?c: .*'qwen2'.*'gpt2'", "train --counts c --output x.json --vocab-size 300 --like gpt-2"),
         ("/?plain: .*none.*NFC", "train --counts plain --output x.json --vocab-size 300 --like pythia"),
-        ("error: --like: .* --pattern", "count 0.txt --like gpt-2 --output x.json --pattern gpt2"),
         ("error: --like: .* --pattern", f"{NEW} --like gpt-2 --pattern gpt2"),
-        ("--output .*l.json: ", "train 0.txt --continue-from l.json --vocab-size 500 --output l.json"),
         ("error: --limit-alphabet: .* --continue-from", f"{NEW} --continue-from l.json --limit-alphabet 9"),
         ("error: --like: .* --continue-from", f"{NEW} --continue-from l.json --like gpt-2"),
         # no counts to keep
         ("error: --limit-alphabet: (?:(?!--counts).)*$", f"{NEW} --limit-alphabet 2 --initial-alphabet abc"),
         ("error: end_of_word_suffix", f"{NEW} --vocab-size 600 --like clip --report r.html"),
         ("error: end_of_word_suffix", f"{NEW} --vocab-size 700 --continue-from clip.json --report r.html"),
-        ("no-such.json: ", f"{NEW} --continue-from no-such.json"),
     ],
 )
 def test_starts_that_are_refused_before_anything_is_written(
@@ -192,13 +174,6 @@ def test_starts_that_are_refused_before_anything_is_written(
             assert run(line)[0] == 0
     fails(2, message, command)
     assert not Path("x.json").exists()
-
-
-def test_help_lists_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["train", "--help"])
-    out = capsys.readouterr().out
-    assert all(name in out for preset in PRESETS for name in preset.names)
 
 
 @pytest.mark.long
@@ -229,17 +204,10 @@ SIZE = "--vocab-size 300 --output t.json"
     [
         (2, r"a\.counts: .*'gpt2'.*'qwen2'.*b\.counts", f"train --counts a.counts b.counts {SIZE}"),
         (2, r"a\.counts: .*'o200k'.*--pattern", f"train --counts a.counts --pattern o200k {SIZE}"),
-        (2, "error: inputs: ", "count --output x"),
         (2, "error: -: ", f"train - {SIZE} --report r --held-out -"),
-        (2, r"no\.counts: ", f"train --counts no.counts {SIZE}"),
-        (3, r"0\.txt: ", f"train --counts 0.txt {SIZE}"),
         (2, "--max-memory: ", f"{TRAIN} --max-memory 1MB {SIZE}"),
-        (2, '--min-pretoken-count: .*"fit"', f"{TRAIN} --min-pretoken-count few {SIZE}"),
-        (2, "--max-token-bytes: ", f"{TRAIN} --max-token-bytes 1 {SIZE}"),
         (2, "--keep-counts .*no/x: ", f"{TRAIN} --keep-counts no/x {SIZE}"),
         (2, "--special-token: .*'<s>'", f"{TRAIN} --special-token '<s>' --special-token '<s>' {SIZE}"),
-        (2, "--special-token: ", f"{TRAIN} --special-token '' {SIZE}"),
-        (2, "error: inputs: ", f"train empty {SIZE} --quiet"),
         (2, "--min-pretoken-count: .*99999", f"{TRAIN} --quiet {SIZE} --min-pretoken-count 99999"),
         (3, r"damaged\.counts: damaged", f"train --counts damaged.counts {SIZE}"),
     ],
@@ -250,7 +218,6 @@ def test_refusals(code: int, message: str, command: str, fails: Any, run: Run) -
     damaged = bytearray(Path("a.counts").read_bytes())
     damaged[200] ^= 1
     Path("damaged.counts").write_bytes(damaged)
-    Path("empty").write_bytes(b"")
     fails(code, message, command)
     assert not Path("t.json").exists()
 
@@ -275,22 +242,6 @@ def signal_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(TrainingProgress, "update", signalling)
 
     return install
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(
-    "command", [f"{TRAIN} {SIZE}", f"count 0.txt {SPECIAL} --output t.out"], ids=["train", "count"]
-)
-def test_counting_that_is_interrupted_leaves_nothing(
-    command: str, number: int, run: Run, signal_in: Any
-) -> None:
-    signal_in("counting", number)
-    handlers, before = signal.getsignal(number), set(Path().iterdir())
-    code, err = run(command)
-    assert code == 128 + number
-    assert err.endswith("tokenmill: error: interrupted while counting\n")
-    assert set(Path().iterdir()) == before
-    assert signal.getsignal(number) == handlers
 
 
 @pytest.mark.parametrize("kept", [True, False])
