@@ -18,43 +18,10 @@ _ESCAPES = [r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\h", r"\H"]
 _PROPERTIES = (
     "L N P S M Z C Lu Ll Lt Lm Lo Nd Han Hiragana Alphabetic White_Space Greek Emoji Uppercase".split()
 )
-_CHARACTERS = [
-    r"\n",
-    r"\t",
-    r"\r",
-    r"\.",
-    r"\\",
-    r"\-",
-    r"\[",
-    r"\]",
-    r"\/",
-    r"\'",
-    r"\x41",
-    r"\x{e9}",
-    r"\x{1F600}",
-]
-
+_CHARACTERS = r"\n \t \r \. \\ \- \[ \] \/ \' \x41 \x{e9} \x{1F600}".split()
 _ONLY_SETS = {
-    "rust": [
-        r"\pL",
-        r"\PN",
-        r"[a-z--[aeiou]]",
-        r"[\w~~\d]",
-        r"\p{scx=Hira}",
-        r"\p{gc=Lu}",
-        r"[[:alpha:]]",
-        r"(?s:.)",
-    ],
-    "oniguruma": [
-        r"\R",
-        r"(?m:.)",
-        r"[[:alpha:]]",
-        r"[[:^punct:]]",
-        r"[[:word:]]",
-        r"\p{Punct}",
-        r"\u00e9",
-        r"[\w-]",
-    ],
+    "rust": r"\pL \PN [a-z--[aeiou]] [\w~~\d] \p{scx=Hira} \p{gc=Lu} [[:alpha:]] (?s:.)".split(),
+    "oniguruma": r"\R (?m:.) [[:alpha:]] [[:^punct:]] [[:word:]] \p{Punct} \u00e9 [\w-]".split(),
 }
 _ONLY_GROUPS = {
     "rust": ["(?s:", "(?m:", "(?U:"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -16,7 +15,7 @@ import tokenizers
 from random_patterns import TEXT, random_pattern
 from small_encoder import ENTRIES, MERGES
 
-from bpe import _core
+from bpe import _core, count_pretokens
 from bpe.errors import BadTokenizer, UnsupportedTokenizer
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.formats.huggingface_components import components_from_json, pretokenizer_from_json
@@ -58,33 +57,26 @@ def byte_level(rng: Random) -> dict[str, Any]:
 
 
 def component(rng: Random) -> dict[str, Any]:
-    kind = rng.randrange(12)
-    behavior = rng.choice(BEHAVIORS)
-    if kind == 0:
-        return byte_level(rng)
-    if kind == 1:
-        scheme = rng.choice(["always", "first", "never"])
-        mark = rng.choice("▁▁_Ġ é")
-        return {
-            "type": "Metaspace",
-            "replacement": mark,
-            "prepend_scheme": scheme,
-            "split": rng.random() < 0.6,
-        }
-    if kind == 2:
-        return {"type": "Digits", "individual_digits": rng.random() < 0.5}
-    if kind == 3:
-        return {"type": "Punctuation", "behavior": behavior}
-    if kind == 4:
-        return {"type": "FixedLength", "length": rng.randint(1, 6)}
-    if kind == 5:
-        return {"type": "CharDelimiterSplit", "delimiter": rng.choice("a é漢Ġ▁")}
-    if kind < 10:
-        return {"type": ["Whitespace", "WhitespaceSplit", "BertPreTokenizer", "UnicodeScripts"][kind - 6]}
     pattern = rng.choice(
         [{"Regex": random_pattern(rng, "oniguruma", 2)}, {"String": rng.choice(["a", " ", "é", "Ġ", "12"])}]
     )
-    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": rng.random() < 0.3}
+    behavior, flag, scheme = (
+        rng.choice(BEHAVIORS),
+        rng.random() < 0.5,
+        rng.choice(["always", "first", "never"]),
+    )
+    fields: dict[str, dict[str, Any]] = {
+        "ByteLevel": byte_level(rng),
+        "Metaspace": {"replacement": rng.choice("▁▁_Ġ é"), "prepend_scheme": scheme, "split": flag},
+        "Digits": {"individual_digits": flag},
+        "Punctuation": {"behavior": behavior},
+        "FixedLength": {"length": rng.randint(1, 6)},
+        "CharDelimiterSplit": {"delimiter": rng.choice("a é漢Ġ▁")},
+        **{name: {} for name in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer", "UnicodeScripts")},
+        "Split": {"pattern": pattern, "behavior": behavior, "invert": flag},
+    }
+    kind = rng.choice([*fields, "Split"])
+    return {"type": kind, **fields[kind]}
 
 
 def sequence(rng: Random) -> dict[str, Any]:
@@ -206,12 +198,7 @@ def test_pieces_of_later_phases_are_counted() -> None:
     assert found.changes is None
     rng = Random(5)
     text = "".join(text_of(rng) for _ in range(40))
-    counter = _core.PretokenCounter(found.automaton)
-    counter.count(text.encode(), [], threads=1)
-    counted, ends, counts = counter.items()
-    stops = ends.tolist()
-    pretokens = [counted.tobytes()[start:stop] for start, stop in pairwise([0, *stops])]
-    assert dict(zip(pretokens, counts.tolist(), strict=True)) == Counter(ours(found, text))
+    assert count_pretokens([text.encode()], [], found).as_dict() == Counter(ours(found, text))
 
 
 def test_pieces_of_later_phases_are_encoded(variant: str) -> None:

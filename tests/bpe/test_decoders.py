@@ -12,19 +12,7 @@ import tokenizers
 from bpe.decoders import byte_of
 from bpe.formats.huggingface_components import decoder_from_json
 
-TOKENS = [
-    "\u2581the",
-    "\u2581",
-    "mill",
-    "<0xE6>",
-    "<0x97>",
-    "<0xA5>",
-    "<0xC3>",
-    "a_b",
-    "_",
-    "\u0120x",
-    "\u00e9",
-]
+TOKENS = "\u2581the \u2581 mill <0xE6> <0x97> <0xA5> <0xC3> a_b _ \u0120x \u00e9".split()
 DECODERS: list[dict[str, Any]] = [
     {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
     {"type": "ByteFallback"},

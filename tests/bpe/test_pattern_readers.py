@@ -162,16 +162,3 @@ def test_patterns_are_written_for_tokenizers(expression: str | None) -> None:
         ours = Pretokenizer((Split(each, "rust"),))
         for text in draw(rng, ALPHABET, 6):
             assert ours.pretokens(text) == [piece for piece in theirs(text) if piece], (each, text)
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        (r"[a-f]+\p{L}?|\s+(?!\S)|(?i:'s)", r"[a-f]+\p{L}?|\s+(?!\S)|(?i:'s)"),
-        (r"[^\s\p{L}]{1,2}+b$|\p{Han}", r"(?>[^\s\p{L}]{1,2})b\z|\p{Han}"),
-        (r"\W", r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]"),
-        (r"(?i)\'K|$", r"'[Kk\x{212A}]|\z"),
-    ],
-)
-def test_sets_keep_their_spelling(expression: str, expected: str) -> None:
-    assert to_oniguruma(expression) == expected

@@ -94,25 +94,9 @@ def test_random_text(variant: str, pattern: str, alphabet: str) -> None:
 
 
 RUNS = (
-    *(
-        "a",
-        "aB",
-        " ",
-        "\n",
-        "1",
-        "!",
-        "中",
-        "\u0301",
-        "\u3000",
-        "é",
-        "'",
-        "/",
-        "\xa0",
-        " \t",
-        " \n\t\r\v\f",
-        "\n\r",
-    ),
-    *(" \n\u3000", "0123", "01\u0663", "12²", "ABC", "ABʰ", "abc", "ab\u0301", "aB1"),
+    *("a aB \n 1 ! 中 \u0301 \u3000 é ' / \xa0".split(" ")),
+    *(" ", " \t", " \n\t\r\v\f", "\n\r", " \n\u3000", "0123", "01\u0663", "12²", "ABC", "ABʰ", "abc"),
+    *("ab\u0301", "aB1"),
 )
 AROUND = [("", ""), (" ", "x"), ("x", " y"), ("!", "\nA"), ("\n", "'s"), ("B", "1"), ("1", "/")]
 
@@ -161,20 +145,6 @@ def classes() -> bytes:
     return bytes(table)
 
 
-def test_regex_differs_only_in_newer_characters(classes: bytes) -> None:
-    scalars = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
-    by_class = [r"[^\s\p{L}\p{M}\p{N}]", *CLASSES]
-    disputed = set()
-    for number, expression in enumerate(by_class):
-        for character in regex.findall(expression, scalars):
-            if classes[ord(character)] != number:
-                disputed.add(character)
-                if character != "\u0295":  # lower case until Unicode 16, without case since
-                    assert classes[ord(character)] == 0, hex(ord(character))
-    assert not disputed & set(EVERYTHING), "the tests compare with regex what it sees differently"
-    assert len(disputed) < 40_000
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("context", ["a{0}B{0}{0} {0}1{0}\n", "!{0}a{0}'s {0}{0}b\n"])
 def test_every_character(classes: bytes, context: str) -> None:
@@ -203,9 +173,6 @@ def test_every_character(classes: bytes, context: str) -> None:
     _core.set_simd_variant(_core.simd_variants()[0])
 
 
-# -- against tiktoken --------------------------------------------------------------------------------------------
-
-
 # -- the shape of calls ------------------------------------------------------------------------------------------
 
 
@@ -213,13 +180,6 @@ def test_many_batches_and_long_pretokens(variant: str) -> None:
     text = ("ab " * 5000 + "c" * 100_000 + " " * 70_000 + "12345" * 3000 + "!\n" * 9000) * 2
     for pattern in PATTERNS:
         check(text, pattern)
-
-
-def test_mistakes_are_named() -> None:
-    with pytest.raises(ValueError, match="byte 2"):
-        pretoken_ends(b"ab\xffc", "gpt2")
-    with pytest.raises(ValueError, match="'sse9'.*portable"):
-        _core.set_simd_variant("sse9")
 
 
 def test_the_environment_chooses_the_variant() -> None:

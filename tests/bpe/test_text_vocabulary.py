@@ -126,29 +126,6 @@ def test_doubled_characters_of_many_classes(seed: int) -> None:
         assert ours.encode(text) == ids_of(theirs, text), text
 
 
-def test_decoders_of_all_kinds() -> None:
-    document = json.loads(text_vocabulary("llama"))
-    strip = {"type": "Strip", "content": "t", "start": 2, "stop": 1}
-    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    for decoder in (
-        None, {"type": "Fuse"}, {"type": "ByteFallback"}, strip, {"type": "BPEDecoder", "suffix": "e"}, metaspace,
-        {**metaspace, "prepend_scheme": "never"}, {"type": "ByteLevel", "add_prefix_space": True,
-        "trim_offsets": True, "use_regex": True},
-        {"type": "Replace", "pattern": {"Regex": "[aeiou]+"}, "content": "_"},
-        {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace, {"type": "Fuse"}, strip]},
-    ):  # fmt: skip
-        document["decoder"] = decoder
-        theirs = tokenizers.Tokenizer.from_str(json.dumps(document))
-        ours = Tokenizer.from_parts(huggingface.read(json.dumps(document).encode()))
-        rng = random.Random(2)
-        for _ in range(200):
-            # They panic when the text is shorter than the strip at its end.
-            ids = rng.choices([id_ for id_, entry in ours.vocab.items() if entry not in (b"t", b"tt")], k=6)
-            assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (decoder, ids)
-        saved = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
-        assert saved.decode(ids, skip_special_tokens=False) == ours.decode(ids)
-
-
 def test_formats_of_bytes_refuse_them(tmp_path: Path) -> None:
     ours, _ = both("metaspace-never")
     with pytest.raises(UnsupportedTokenizer):

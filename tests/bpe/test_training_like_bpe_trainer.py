@@ -188,13 +188,6 @@ def test_entries_of_text(like: str, length: int | None, tmp_path: Path) -> None:
     assert Tokenizer.load(tmp_path / "t.model").encode(text) == ours.encode(text)
 
 
-def test_a_limit_in_characters_is_named_when_it_stops_the_training() -> None:
-    rule = rule_like("gemma-3")
-    counts = count_pretokens([b"abcd " * 9], SPECIAL, rule.pretokenizer, normalizer=rule.normalizer)
-    options = TrainingOptions(SPECIAL, like="gemma-3", max_token_length=2)
-    assert "entry of at most 2 characters" in train_on(counts, 2000, options).notes[0]
-
-
 def test_an_alphabet_is_of_characters() -> None:
     text = skewed_text(3) + "ж" * 50
     alphabet: dict[str, Any] = {"limit_alphabet": 12, "initial_alphabet": ["z", "\u6f22"]}
@@ -328,15 +321,6 @@ def test_text_that_spells_an_affix_is_merged_as_by_the_reference(rng: random.Ran
     theirs = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
     for text in (" ".join(case.words), "ab#</w>##a a# ##"):
         assert list(ours.encode(text)) == theirs.encode(text).ids
-
-
-def test_a_file_with_a_prefix_is_trained_like_and_saved(tmp_path: Path) -> None:
-    rule = TextRule(pretokenizer_from_json({"type": "BertPreTokenizer"}, as_text=True), text_rules=WORDS)
-    first = train([TEXT.encode()], 80, ["<unk>"], like=rule)
-    first.save(tmp_path / "words.json")
-    assert Tokenizer.load(tmp_path / "words.json").encode(TEXT) == first.encode(TEXT)
-    again = train([TEXT.encode()], 80, ["<unk>"], like=tmp_path / "words.json")
-    assert (again.merges, dict(again.vocab)) == (first.merges, dict(first.vocab))
 
 
 def test_clip_loses_no_byte(tmp_path: Path) -> None:

@@ -11,43 +11,17 @@ from bpe.pretokenization.unicode_tables import case_classes, named, several_for_
 
 SCALARS = "".join(chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000)
 SCALARS_BY_POINT = SCALARS[:0xD800] + "-" * 0x800 + SCALARS[0xD800:]
+_GENERAL = "L M N P S Z C Lu Ll Lt Lm Lo Mn Nd No Pc Sc Sk Cf Cn Co"
+_SCRIPTS = "Han Latin Greek Cyrillic Hiragana Katakana Hangul Arabic Thai Common"
+_BINARY = "Alphabetic White_Space Uppercase Lowercase Emoji Ideographic XID_Start Extended_Pictographic Cased"
+_POSIX = "alnum blank cntrl print graph word"
 SETS = [
-    *[rf"\p{{{name}}}" for name in "L M N P S Z C Lu Ll Lt Lm Lo Mn Nd No Pc Sc Sk Cf Cn Co".split()],
-    *[
-        rf"\p{{{name}}}"
-        for name in "Han Latin Greek Cyrillic Hiragana Katakana Hangul Arabic Thai Common".split()
-    ],
-    *[
-        rf"\p{{{name}}}"
-        for name in "Alphabetic White_Space Uppercase Lowercase Emoji Ideographic XID_Start".split()
-    ],
-    *[rf"\p{{{name}}}" for name in "Extended_Pictographic Cased alnum blank cntrl print graph word".split()],
-    r"\P{L}",
-    r"\p{^Nd}",
-    r"\w",
-    r"\W",
-    r"\d",
-    r"\s",
-    r"\S",
-    r"\h",
-    r".",
-    r"[^\s\p{L}\p{N}]",
-    r"[\w]",
-    r"[[:alpha:][:digit:]]",
-    r"[[:punct:]]",
-    r"(?i:[a-zß])",
-    r"(?i:[^\p{Lu}])",
+    *(rf"\p{{{name}}}" for name in f"{_GENERAL} {_SCRIPTS} {_BINARY} {_POSIX}".split()),
+    *r"\P{L} \p{^Nd} \w \W \d \s \S \h . [^\s\p{L}\p{N}] [\w] [[:alpha:][:digit:]] [[:punct:]]".split(),
+    *r"(?i:[a-zß]) (?i:[^\p{Lu}])".split(),
 ]
-RUST_SETS = [r"\p{scx=Han}", r"\p{scx=Deva}", r"\p{sc=Inherited}", r"\p{gc!=L}", r"(?i:\p{Lu})", r"\pL"]
-ONIGURUMA_SETS = [
-    r"[[:graph:]]",
-    r"[[:print:]]",
-    r"[[:word:]]",
-    r"[\W]",
-    r"\p{Punct}",
-    r"(?i:\p{Lu})",
-    r"(?m:.)",
-]
+RUST_SETS = r"\p{scx=Han} \p{scx=Deva} \p{sc=Inherited} \p{gc!=L} (?i:\p{Lu}) \pL".split()
+ONIGURUMA_SETS = r"[[:graph:]] [[:print:]] [[:word:]] [\W] \p{Punct} (?i:\p{Lu}) (?m:.)".split()
 
 
 def tiktoken_members(expression: str, text: str) -> str:

@@ -185,7 +185,6 @@ def test_unsupported(make: Any) -> None:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 OURS, THEIRS = both()
-NO_NUMBER = [-1, 1 << 64, 1.5, "a", None]
 Question = Callable[[types.ModuleType, Any], Any]
 QUESTIONS: list[Question] = [
     lambda _, tokenizer: tokenizer.add_tokens("abc"),
@@ -246,18 +245,6 @@ QUESTIONS: list[Question] = [
             {"max_token_length": 1.5},
         )
     ),
-    *(
-        lambda _, tokenizer, method=method, value=value: getattr(tokenizer.encode("the mill"), method)(value)
-        for method in (
-            "char_to_token",
-            "token_to_chars",
-            "token_to_sequence",
-            "token_to_word",
-            "word_to_tokens",
-        )
-        for value in NO_NUMBER
-    ),
-    *(lambda _, tokenizer, value=value: tokenizer.id_to_token(value) for value in [*NO_NUMBER, 1 << 32]),
 ]
 
 

@@ -129,21 +129,19 @@ def test_encodings_of_models() -> None:
         assert ours.encoding_name_for_model(name) == theirs.encoding_name_for_model(name), name
 
 
-@pytest.mark.promise("compat-tiktoken")
-@pytest.mark.parametrize("method", ["decode", "decode_bytes", "decode_tokens_bytes", "decode_with_offsets"])
-@pytest.mark.parametrize("ids", [[-1], [1 << 40], [1 << 20], ["a"], [None], [1.0], "abc", 5, None], ids=str)
-def test_errors_of_unknown_ids_have_the_class_of_those_of_tiktoken(method: str, ids: Any) -> None:
-    ours, theirs = pair()
-    wanted = answer(lambda encoding: getattr(encoding, method)(ids), theirs)
-    assert isinstance(wanted, Exception)
-    with pytest.raises(type(wanted)):
-        getattr(ours, method)(ids)
+BAD_IDS: list[Any] = [[-1], [1 << 40], [1 << 20], ["a"], [None], [1.0], "abc", 5, None]
+METHODS = ["decode", "decode_bytes", "decode_tokens_bytes", "decode_with_offsets"]
 
 
 @pytest.mark.promise("compat-tiktoken")
 @pytest.mark.parametrize(
     "question",
     [
+        *(
+            lambda encoding, method=method, ids=ids: getattr(encoding, method)(ids)
+            for method in METHODS
+            for ids in BAD_IDS
+        ),
         lambda encoding: encoding.decode_single_token_bytes(-1),
         lambda encoding: encoding.decode_single_token_bytes(1 << 40),
         lambda encoding: encoding.decode_single_token_bytes(None),

@@ -66,16 +66,6 @@ def test_files(tmp_path: Path) -> None:
         Tokenizer.from_pretrained("x", revision="other")
 
 
-def test_of_a_rank_file() -> None:
-    ranks = {bytes([byte]): byte for byte in range(256)} | {b"th": 256, b"the": 257}
-    tokenizer = bpe.Tokenizer({id_: entry for entry, id_ in ranks.items()}, None, {"<s>": 258}, "cl100k")
-    ours = Tokenizer.from_tokenizer(tokenizer)
-    theirs = tokenizers.Tokenizer.from_str(ours.to_str())
-    for text in texts(20, seed=22):
-        assert ours.encode(text).ids == tokenizer.encode(text)
-        assert_same(ours.encode(text), theirs.encode(text), text)
-
-
 def test_texts_of_ids_are_not_searched_for() -> None:
     """Each ID took a pass over the vocabulary, also in `decode`."""
     vocab = {f"{number:05}": number for number in range(30_000)}
