@@ -26,8 +26,6 @@ from chats import (
 from runs import Inline, convert, error_of, masked_sequences, options_of, stopping_at, tokenizer
 from strategies import END, START
 
-from tokenmill.stores import open_store
-
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -233,27 +231,6 @@ def test_special_tokens_in_messages_stay_text() -> None:
     assert masked_sequences("encode")[0][0].count(end) == 4
     with pytest.raises(Exception, match=r"c\.jsonl"):
         convert_chats(output="error", special_in_text="error")
-
-
-def test_a_tokenizer_and_its_template_on_a_store() -> None:
-    pytest.importorskip("obstore", reason="obstore is not installed")
-    write_chats("c.jsonl", make_chats(12, 5))
-    Path("model").mkdir()
-    write_template(INLINE, "model")
-    Path("model/tok.json").write_bytes(Path("tok.json").read_bytes())
-    Path("other.jinja").write_text(CHATML)
-    url = "memory://chats/model"
-    for name in ("tok.json", "tokenizer_config.json"):
-        open_store(url).put(name, Path("model", name).read_bytes())
-    open_store("memory://chats").put("other.jinja", CHATML.encode())
-    stored = {"tokenizer": f"{url}/tok.json"}
-    convert_chats(tokenizer="model/tok.json", output="own")
-    convert_chats(**stored, output="own-stored")
-    convert_chats(tokenizer="model/tok.json", chat_template="other.jinja", output="other")
-    convert_chats(**stored, chat_template="memory://chats/other.jinja", output="other-stored")
-    assert texts("own") == texts("own-stored") != texts("other") == texts("other-stored")
-    with pytest.raises(Exception, match="^memory://chats/absent.jinja: "):
-        convert_chats(**stored, chat_template="memory://chats/absent.jinja", output="none")
 
 
 @pytest.mark.parametrize(

@@ -68,20 +68,6 @@ def test_names_that_the_locale_lacks(here: Path, monkeypatch: pytest.MonkeyPatch
     assert tree("naïve.zarr") == tree("clean")
 
 
-def test_debug_adds_the_seconds_of_the_workers(here: Path) -> None:
-    code, out, _ = command("en.txt", debug=True, workers=2)
-    assert code == 0
-    assert "(total over " in out
-
-
-def test_help_does_not_import_numpy() -> None:
-    code = "import sys, convert.cli.arguments as a; a.build_parser().format_help(); print('numpy' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT
-    )
-    assert done.stdout.strip() == "False"
-
-
 # -- signals
 
 
@@ -242,10 +228,3 @@ def test_other_programs_can_watch_a_run() -> None:
         assert min(status["bytes_per_second"], status["tokens"], status["skipped"]) >= 0
         assert status["errors"] == []
     assert not Path("out.partial").exists()
-
-
-def test_an_empty_folder_may_be_the_output(here: Path) -> None:
-    (here / "out").mkdir()
-    convert(Inline())
-    convert(Inline(), output="other")
-    assert tree("out") == tree("other")

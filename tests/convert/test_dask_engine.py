@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -118,21 +117,6 @@ def test_a_scheduler_that_ends(cluster: Cluster, inputs: list[str]) -> None:
     fails(process, 5, f"dask scheduler {other.address}: ")
     assert finish(begin(cluster.address, inputs))[::2] == (0, "")
     assert tree("out") == tree("clean")
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_does_not_answer(inputs: list[str]) -> None:
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        fails(begin(address, inputs), 5, f"dask scheduler {address}: ")
-    assert not Path("out.partial").exists()
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("inputs")
-def test_relative_inputs_that_workers_cannot_find(cluster: Cluster, folder: Path) -> None:
-    fails(begin(cluster.address, ["in/*"]), 5, f" {folder.resolve()}. ")
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from runs import (
     run_here,
     sample_documents,
     sources_of,
-    stopping_at,
     tree,
 )
 from servers import BUCKET, KEY, SECRET, client_of_another_make, moto_server, s3_options
@@ -178,21 +177,6 @@ def test_an_object_that_changes_after_the_plan(form: str, harm: str, place: Plac
     assert error.exit_code == 3
     assert re.search(rf"b/c.*{form}", str(error))
     assert not Path("out").exists()
-
-
-@pytest.mark.long
-@pytest.mark.promise("no-mixture")
-def test_an_unfinished_run_with_a_changed_object(moto: str) -> None:
-    place = on_server(moto)
-    put_corpus(place.store, "txt")
-    given = {"inputs": [place.url], "storage_options": place.options, **SMALL}
-    with pytest.raises(KeyboardInterrupt):
-        convert(stopping_at(9), **given)
-    place.store.put("a.txt", b"another text")
-    error = error_of(Inline(), **given)
-    assert (error.exit_code, "a.txt" in str(error)) == (6, True)
-    put_corpus(place.store, "txt")  # the version follows from the content
-    assert convert(Inline(), **given).reused_shards
 
 
 # -- errors

@@ -124,36 +124,6 @@ def test_pieces_that_begin_with_a_row_group() -> None:
     assert masked_sequences("out") == masked_sequences("lines")
 
 
-# -- bad records
-
-
-BAD = [
-    ('{"prompt": "a"}', "'completion'"),
-    ('{"prompt": "a", "completion": null}', "'completion'"),
-    ('{"prompt": "a", "completion": ["b"]}', "'completion'"),
-    ('{"prompt": "a", "prompt": "b", "completion": ""}', "'prompt'"),
-    ('{"prompt": NaN, "completion": ""}', "'prompt'"),
-    ('["a"]', ""),
-    ('{"prompt": "a"', ""),
-    ('{"prompt": "\\ud800", "completion": ""}', ""),
-    ("[" * 100_000, ""),
-    ('\ufeff{"prompt": "a", "completion": ""}', ""),
-    ("".join(character + "\0" for character in '{"prompt": "a", "completion": "b"}'), ""),
-]
-
-
-@pytest.mark.parametrize(("line", "text"), BAD, ids=[str(number) for number in range(len(BAD))])
-def test_a_bad_record_is_named(line: str, text: str) -> None:
-    good = '{"prompt": "a", "completion": " b"}'
-    Path("p.jsonl").write_text(f"{good}\n\n{line}\n{good}\n")
-    error = error_of(Inline(), **PAIRS, inputs=["p.jsonl"])
-    assert str(error).startswith("p.jsonl: line 3 ")
-    assert text in str(error)
-    convert_pairs(on_error="quarantine")
-    assert len(masked_sequences("out")) == 2
-    assert Path("out/quarantine.jsonl").read_text().count("\n") == 1
-
-
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_a_number_of_many_digits(sign: str) -> None:
     """It was refused with the advice to call a function of Python's."""
@@ -161,19 +131,6 @@ def test_a_number_of_many_digits(sign: str) -> None:
     Path("p.jsonl").write_text(line)
     convert_pairs()
     assert len(masked_sequences("out")) == 1
-
-
-@pytest.mark.promise("bad-records")
-def test_bad_rows_of_a_table() -> None:
-    rows = b'prompt,completion,n\n"a",b,1\na,b\na,"\xe2\x82",3\n\n"x, \ny", z,4\nprompt,completion,n\n'
-    Path("p.csv").write_bytes(rows)
-    summary = convert_pairs("p.csv", on_error="quarantine")
-    assert len(masked_sequences("out")) == 3
-    lines = [json.loads(line) for line in Path("out/quarantine.jsonl").read_text().splitlines()]
-    assert [(line["row"], line["reason"]) for line in lines] == [(1, "malformed"), (2, "invalid UTF-8")]
-    assert "5 = 3 written + 0 empty + 2 skipped" in "\n".join(summary.lines())
-    convert_pairs("p.csv", on_error="quarantine", replace_invalid=True, output="repaired")
-    assert len(masked_sequences("repaired")) == 4
 
 
 @pytest.mark.parametrize("size", [256, 4 << 20])

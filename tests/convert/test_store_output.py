@@ -12,16 +12,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from runs import Inline, command, convert, error_of, rejected, run_here, sample_documents, tree
+from runs import Inline, command, convert, error_of, sample_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from store_runs import OPTIONS, Output, expired_leases
-from strategies import END, compressed
+from strategies import compressed
 
 from tokenmill.stores import AlreadyThere, Entry, lease, open_store
 from tokenmill.stores.object import ObjectStore
 
 pytest.importorskip("obstore", reason="obstore is not installed")
-OTHER = {"seed": 5, "validation_fraction": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +64,6 @@ def test_worker_processes_and_a_server(
     assert not any(SECRET.encode() in data or KEY.encode() in data for data in output.objects().values())
 
 
-def test_a_finished_dataset_is_replaced_on_request_only(clean: dict[str, bytes]) -> None:
-    output = Output()
-    output.run(**OTHER)
-    before = output.objects()
-    error = error_of(Inline(), output=output.url, **OPTIONS)
-    assert (error.exit_code, "--overwrite" in str(error)) == (6, True)
-    assert output.objects() == before
-    output.run(overwrite=True)
-    assert output.objects() == clean
-
-
 @pytest.mark.promise("foreign-files")
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_foreign_objects_in_the_output_stay(overwrite: bool) -> None:
@@ -99,17 +87,6 @@ def test_foreign_objects_next_to_the_output_stay(clean: dict[str, bytes]) -> Non
     assert output.left() == foreign
     output.partial.delete(foreign)
     assert output.objects() == clean
-
-
-def test_a_dry_run_deleted_the_remains_of_a_killed_run() -> None:
-    output = Output()
-    output.run()
-    output.partial.put("shards/00000000-0.train", b"left")
-    more = {"output": output.url, "zarr_format": 3}
-    rejected(6, dry_run=True, **more)
-    assert output.left() == ["shards/00000000-0.train"]
-    rejected(6, **more)
-    assert output.left() == []
 
 
 # -- leases
@@ -178,22 +155,3 @@ def test_an_output_inside_an_input(argument: str) -> None:
     open_store(bucket).put("a/b.txt", b"text")
     assert error_of(Inline(), inputs=[bucket + argument], output=f"{bucket}/a/out").exit_code == 2
     convert(Inline(), inputs=[f"{bucket}/a/*.txt"], output=f"{bucket}/a/out")
-
-
-def test_an_output_inside_a_dataset(clean: dict[str, bytes]) -> None:
-    output = Output()
-    output.run()
-    error = error_of(Inline(), output=f"{output.url}/more/out", **OPTIONS)
-    assert error.exit_code == 6
-    assert "is inside the dataset" in str(error)
-    assert output.objects() == clean
-
-
-def test_the_first_error_of_a_run_does_not_hide_the_next(clean: dict[str, bytes]) -> None:
-    output = Output()
-    Path("bad.txt").write_text(f"a{END}\udcff", errors="surrogateescape")
-    assert error_of(Inline(), inputs=["en.txt", "bad.txt"], output=output.url, **OPTIONS).exit_code == 3
-    assert (
-        run_here("en.txt", "bad.txt", on_error="skip", output=output.url, **OPTIONS, progress="none")[0] == 0
-    )
-    assert output.objects().keys() == clean.keys()

@@ -27,16 +27,6 @@ def clean(here: Path) -> Iterator[dict[str, bytes]]:
         yield tree("clean")
 
 
-def test_the_same_command_resumes(clean: dict[str, bytes]) -> None:
-    output = Output()
-    for _ in range(3):
-        output.stop()
-        assert "manifest.json" not in [entry.key for entry in output.target.list()]
-        assert "lease" not in output.left()
-    assert output.run().reused_shards >= 5
-    assert output.objects() == clean
-
-
 @pytest.mark.parametrize("is_url", [False, True])
 def test_a_resumed_run_continues_where_the_shards_are(is_url: bool, clean: dict[str, bytes]) -> None:
     one, two = (f"memory://{uuid4().hex}/s" for _ in range(2)) if is_url else ("one", "two")
@@ -140,31 +130,6 @@ def test_a_run_that_was_taken_over_ends_and_harms_nothing(stop: int, clean: dict
         output.run(Inline(take_over))
     except Refused:
         assert error_of(Inline(), output=output.url, **OPTIONS).exit_code == 6  # removes late objects
-    assert output.objects() == clean
-
-
-@pytest.mark.promise("lease")
-@pytest.mark.parametrize("at", range(1, 30, 4))
-def test_a_run_that_pauses_while_it_checks_its_claim_harms_nothing(at: int, clean: dict[str, bytes]) -> None:
-    """Another run starts and finishes. Pauses between the check and the next request would harm it."""
-    output, number = Output(), 0
-
-    def ask(request: str, do: Callable[[], Any]) -> Any:
-        nonlocal number
-        if request.startswith(("put journal", "read lease")):
-            number += 1
-            if number == at:
-                with mock.patch("convert.workdir.store.open_store", open_store):
-                    output.run()
-        return do()
-
-    with (
-        mock.patch("convert.workdir.store.open_store", lambda *given: HarmedStore(open_store(*given), ask)),
-        suppress(Refused),
-    ):
-        output.run()
-    with suppress(Refused):
-        output.run()
     assert output.objects() == clean
 
 

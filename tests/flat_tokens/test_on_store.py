@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import random
-import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -20,7 +18,7 @@ from counting_store import CountingStore, copy_dataset
 from small_datasets import write_dataset
 
 import flat_tokens
-from flat_tokens import Loader, PackedSequences
+from flat_tokens import Loader
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from tokenmill.stores import StoreError, open_store
@@ -90,18 +88,6 @@ def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, ran
     again.sequence(5)
     # The index of one shard per array, then the manifest, and one Zarr chunk of each.
     assert store.requests == {"read": 4, "head": 2}
-
-
-def test_a_batch_of_packs_is_few_requests(make_dataset: Any, random_sequences: Any) -> None:
-    store = copy_dataset(
-        make_dataset(random_sequences(1, 900, 30), [], ArrayLayout.create(3, 16, 4096)), new_store()
-    )
-    train = flat_tokens.open(store).train
-    shards = -(-train.token_count // 4096)
-    packs = PackedSequences(train, 64, split_across_pack=True)
-    store.requests.clear()
-    packs.batch([*range(0, 20, 2), *range(100, 120)])
-    assert store.requests["read"] <= 10 + 1 + 2 * shards
 
 
 @pytest.mark.promise("complete")
@@ -202,19 +188,6 @@ def exit_with_error_of(loader: Loader) -> None:
     os._exit(0)
 
 
-def test_verify_on_a_server_in_processes(on_server: Any) -> None:
-    root, url, options = on_server
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        report = flat_tokens.verify_dataset(url, pool, storage_options=options)
-    expected = flat_tokens.verify_dataset(root)
-    assert report.ok
-    assert (report.file_count, report.byte_count, report.token_count) == (
-        expected.file_count,
-        expected.byte_count,
-        expected.token_count,
-    )
-
-
 def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from servers import BUCKET
 
@@ -257,34 +230,6 @@ def test_a_cache_serves_the_second_epoch(pair: Pair, tmp_path: Path) -> None:
     assert store.requests["read"] == 1  # the manifest
     with pytest.raises(ArgumentError, match="cache_dir"):
         flat_tokens.open(store, cache_dir=tmp_path / "d.zarr/manifest.json")
-
-
-@pytest.mark.parametrize("prefetch", [False, True])
-def test_requests_for_later_rows_overlap(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
-    root = make_dataset(random_sequences(1, 900, 30), [], ArrayLayout.create(3, 64, 1024))
-    store = copy_dataset(root, new_store())
-    running, most = 0, 0
-    lock = threading.Lock()
-    read_ranges = store.read_ranges
-
-    def slow_read_ranges(*arguments: Any) -> Any:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.005)
-        with lock:
-            running -= 1
-        return read_ranges(*arguments)
-
-    store.read_ranges = slow_read_ranges
-    options = {"block_tokens": 64, "shuffle_blocks": 8}
-    loader = Loader(flat_tokens.open(store).train, 16, 8, **options)
-    found = list(loader.from_step(0, 60, prefetch=prefetch))
-    assert most > 2
-    expected = Loader(flat_tokens.open(root).train, 16, 8, **options).from_step(0, 60)
-    for one, other in zip(found, expected, strict=True):
-        assert np.array_equal(one.targets, other.targets)
 
 
 def test_raw_tokens_on_a_store_were_mapped_as_files(make_dataset: Any, random_sequences: Any) -> None:

@@ -23,8 +23,6 @@ from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.entries import load_entries
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import read_manifest
-from flat_tokens.storage.places import locate
-from tokenmill.stores import open_store
 
 
 def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
@@ -185,11 +183,6 @@ def test_json_of_nested_lists_only_is_refused(tmp_path: Path) -> None:
 def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:
     with pytest.raises(DatasetError):
         flat_tokens.open(make_dataset() / "train")
-
-
-def test_a_local_store_is_a_path(tmp_path: Path) -> None:
-    assert locate("path", open_store(str(tmp_path))) == tmp_path
-    assert not isinstance(locate("path", open_store("memory://a")), Path)
 
 
 def test_a_model_sized_by_train_failed_on_validation(make_dataset: Any, tmp_path: Path) -> None:

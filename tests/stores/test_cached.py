@@ -138,15 +138,6 @@ def test_data_are_requested_once_and_the_least_recently_read_are_removed(
     assert objects.requested == before
 
 
-def test_a_killed_process_leaves_nothing_for_long(objects: Any, tmp_path: Path) -> None:
-    for name, age in (("old", 2 * cached.ABANDONED_SECONDS), ("new", 0.0)):
-        path = tmp_path / f".tmp-{name}"
-        path.write_bytes(b"half")
-        os.utime(path, (path.stat().st_mtime - age,) * 2)
-    CachedStore(objects, tmp_path, 1 << 20).read("a", 0, 10, "0")
-    assert [path.name for path in tmp_path.glob(".tmp-*")] == [".tmp-new"]
-
-
 def test_a_block_that_cannot_be_kept(objects: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tokenmill.stores import AlreadyThere, open_store
-from tokenmill.stores.durability import sync, sync_folders, write_lasting
+from tokenmill.stores.durability import sync
 from tokenmill.stores.local import TEMPORARY_PREFIX
 from tokenmill.stores.names import remove_tree, rename
 
@@ -30,13 +30,6 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-@pytest.mark.promise("power-failure")
-def test_all_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
-    (tmp_path / "folder").mkdir()
-    sync_folders(tmp_path)
-    assert synced == [str(tmp_path), str(tmp_path / "folder")]
-
-
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
 def test_a_folder_that_cannot_be_synced(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
@@ -44,17 +37,6 @@ def test_a_folder_that_cannot_be_synced(code: int, tmp_path: Path, monkeypatch: 
     sync(tmp_path)
     with pytest.raises(OSError, match=os.strerror(code)):
         sync(tmp_path / "file")
-
-
-def test_half_a_file_is_never_visible(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[str]
-) -> None:
-    write_lasting(tmp_path / "plan", [b"1", b"2"])
-    assert synced == [str(tmp_path / "plan.tmp")]
-    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
-    with pytest.raises(OSError, match="No space left on device: '.*plan.tmp'"):
-        write_lasting(tmp_path / "plan", [b"3"])
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"plan": b"12"}
 
 
 def test_listings_follow_links_and_skip_what_a_killed_put_left(tmp_path: Path) -> None:

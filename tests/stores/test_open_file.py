@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tokenmill.stores import Entry, StoreChanged, open_file, open_store, read_at
+from tokenmill.stores import StoreChanged, open_file, open_store, read_at
 from tokenmill.stores.files import ArrowFile
-from tokenmill.stores.remote_file import RemoteFile
-from tokenmill.stores.requests import REQUEST_BYTES
 
 DATA = random.Random(5).randbytes(50_000)
 
@@ -99,31 +96,6 @@ class CountingStore:
 
     def read_ranges(self, key: str, ranges: list[tuple[int, int]], version: str = "") -> list[bytes]:
         return [self.read(key, *pair) for pair in ranges]
-
-
-@pytest.mark.parametrize(
-    ("spans", "expected", "requests", "fetched"),
-    [
-        ([(0, 100 << 20)], None, (100 << 20) // REQUEST_BYTES + 4, 100 << 20),
-        ([(5_000_001, 69_000_001)], (5_000_001, 69_000_001), -(-64_000_000 // REQUEST_BYTES), 64_000_000),
-        ([(offset << 20, (offset << 20) + 100) for offset in (50, 10, 90, 10)], None, 4, 4 * (128 << 10)),
-    ],
-    ids=["the whole file", "an expected part", "scattered reads"],
-)
-def test_few_requests_fetch_little_more_than_is_read(
-    spans: list[tuple[int, int]], expected: tuple[int, int] | None, requests: int, fetched: int
-) -> None:
-    store: Any = CountingStore(bytes(100 << 20))
-    file = RemoteFile(store, Entry("x", len(store.data), "1"), "memory://counted/x")
-    if expected is not None:
-        file.expect(*expected)
-    view = memoryview(bytearray(1 << 20))
-    for start, stop in spans:
-        offset = start
-        while offset < stop:
-            offset += file.readinto_at(offset, view[: stop - offset])
-    assert len(store.requests) <= requests
-    assert sum(stop - start for start, stop in store.requests) == fetched
 
 
 @pytest.mark.parametrize("offset", [1000, 1003, 5000])

@@ -6,7 +6,6 @@ import re
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenmill.stores import StoreError, UnknownScheme, is_url, open_store, shown_url, split_key
@@ -16,19 +15,6 @@ NAME = st.text(
     st.characters(codec="utf-8", exclude_characters="/\0?#%", exclude_categories=("Cs",)), min_size=1
 )
 KEY = st.lists(NAME.filter(lambda name: name not in (".", "..")), min_size=1, max_size=4).map("/".join)
-
-
-@pytest.mark.slow
-@given(scheme=st.sampled_from(["s3", "S3", "gs", "memory", "https", "http"]), key=KEY)
-def test_a_key_is_parsed_split_and_shown(scheme: str, key: str) -> None:
-    folder, slash, name = key.rpartition("/")
-    url = f"{scheme}://[::1]:80/{key}"
-    assert parse(url).container == "[::1]:80"
-    assert parse(url).path == key
-    assert split_key(url) == (f"{scheme}://[::1]:80{slash}{folder}", name)
-    assert parse(shown_url(url)) == parse(url)
-    location = Location(scheme.lower(), "[::1]:80", folder)
-    assert location.below(name) == parse(url)
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,3 @@ def test_the_command_and_other_environments(
     code, _, err = command(*inputs, output=str(tmp_path / "out"), zarr_format=3, progress="none", **OPTIONS)
     assert (code, err) == (0, "")
     assert tree(tmp_path / "out") == expected[3]
-
-
-# -- object stores

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flat_tokens
-from flat_tokens import ArgumentError, DatasetError, Loader
-from flat_tokens.storage.codecs import CodecChain
+from flat_tokens import ArgumentError, DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.views import all_trained, concat, first_of_equals, of_sources, selected
 from tests.flat_tokens.contract.drawn_datasets import Drawn, check_equal, datasets
@@ -101,48 +99,3 @@ def test_datasets_of_other_tokenizers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="another tokenizer"):
         flat_tokens.open(paths)
     assert flat_tokens.open([paths[0], paths[0]]).train.seq_count == 2
-
-
-@pytest.mark.promise("concat")
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_an_epoch_decodes_each_zarr_chunk_once(
-    tmp_path: Path, zarr_format: int, shuffle: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Views decoded most zarr chunks more than twice. The parts end within a zarr chunk, so their offsets differ."""
-    rng = np.random.default_rng(7)
-    layout = ArrayLayout.create(zarr_format, 2**12, None if zarr_format == 2 else 2**14)
-    parts = [rng.integers(0, 50_000, (rows, 997)).tolist() for rows in (150, 110, 61)]
-    for number, part in enumerate(parts):
-        write_dataset(tmp_path / str(number), part, [], layout)
-    write_dataset(tmp_path / "copy", [sequence for part in parts for sequence in part], [], layout)
-    decoded: Counter[str] = Counter()
-    monkeypatch.setattr(CodecChain, "decode", counted(decoded, CodecChain.decode))
-
-    def epoch(train: flat_tokens.FlatTokensArray) -> tuple[list[Any], int, int]:
-        decoded.clear()
-        batches = list(Loader(train, 1024, 8, seed=3, shuffle=shuffle))
-        found = [batch.targets.tolist() for batch in batches]
-        stored = -(-train.token_count // 2**12)
-        return found, decoded.total(), stored
-
-    plain, of_copy, chunks = epoch(flat_tokens.open(tmp_path / "copy").train)
-    assert of_copy <= chunks + 16  # the rows of the first batch are read separately
-    joined = flat_tokens.open([tmp_path / "0", tmp_path / "1", tmp_path / "2"]).train
-    found, of_view, _ = epoch(joined)
-    assert found == plain
-    print(of_view, of_copy, chunks)
-    assert of_view <= of_copy + 8
-    found, of_view, _ = epoch(selected(joined, np.arange(joined.seq_count)))
-    assert found == plain
-    print(of_view, of_copy, chunks)
-    assert of_view <= of_copy + 8
-
-
-def counted(counter: Counter[str], function: Any) -> Any:
-    def count(self: CodecChain, payload: Any, values: Any, *arguments: Any) -> Any:
-        if values.dtype == np.uint32:
-            counter[function.__name__] += 1
-        return function(self, payload, values, *arguments)
-
-    return count

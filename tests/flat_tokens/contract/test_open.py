@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError
-from flat_tokens.storage import mapped_stream, zstd_frames
+from flat_tokens.storage import zstd_frames
 from flat_tokens.storage.layout import ArrayLayout
 from tests.flat_tokens.contract.drawn_datasets import COMPRESSIONS, Drawn, check_equal, datasets, layouts
 from tests.flat_tokens.small_datasets import EXAMPLE, from_sequences, write_dataset
@@ -207,20 +207,6 @@ def test_a_forked_process_reads(tmp_path: Path, compression: str) -> None:
     assert train.sequence(0).tolist() == EXAMPLE[0]
     with get_context("fork").Pool(1) as pool:
         assert pool.apply(train.sequence, (1,)).tolist() == EXAMPLE[1]
-
-
-def test_mapped_files_of_all_datasets_have_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each array had its own limit, but the kernel counts the mappings of the process."""
-    monkeypatch.setattr(mapped_stream, "MAX_MAPPINGS", sum(mapped_stream._mapped) + 5)
-    sequences = np.random.default_rng(3).integers(0, 99, (300, 10)).tolist()
-    for name in "abc":
-        write_dataset(tmp_path / name, sequences, [], ArrayLayout.create(2, 1024, compression="none"))
-    for _ in range(3):
-        splits = [flat_tokens.open(tmp_path / name).train for name in "abc"]
-        for train in splits:
-            check_equal(train, sequences)
-        assert {train.encoded_tokens.stream() is None for train in splits} == {False, True}
-        del splits, train  # frees the mappings
 
 
 def test_without_libzstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,23 +247,6 @@ def on_store(root: Path) -> CountingStore:
     return CountingStore(copy_dataset(root, new_store()))
 
 
-def test_a_sound_dataset_takes_two_requests_an_object(sound: Path) -> None:
-    store, objects = on_store(sound), sum(path.is_file() for path in sound.rglob("*"))
-    report = flat_tokens.verify_dataset(store)
-    expected = flat_tokens.verify_dataset(sound)
-    assert report.problems == ()
-    assert str(report.path) == store.url
-    assert (report.file_count, report.byte_count, report.token_count, report.seq_count) == (
-        expected.file_count,
-        expected.byte_count,
-        expected.token_count,
-        expected.seq_count,
-    )
-    assert store.requests["list"] == 1
-    # The size and the bytes of each object, the reads of opening, and the starts that token checks compare.
-    assert store.requests.total() < 2 * objects + 90
-
-
 LIES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "shape": (
         lambda root: edit_json(root / "train/encoded_tokens/zarr.json", shape=[9]),
