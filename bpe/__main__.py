@@ -26,9 +26,9 @@ from typing import Final
 
 from bpe.cli.arguments import build_parser
 from bpe.errors import BadArgument
-from tokenmill.cli.failures import run_command
-from tokenmill.cli.standard_streams import prepare_standard_streams
+from tokenmill.cli.failures import STDOUT, run_command
 from tokenmill.engines.stop_signals import stop_signals
+from tokenmill.errors import naming
 
 # Commands outside bpe/cli/commands.py and their modules, so that a command imports only its own dependencies.
 _MODULES: Final = {
@@ -41,7 +41,6 @@ _COMBINED: Final = ": cannot be combined with "
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") -> int:
     """Run a command and return its exit code. prog: the name of the program in messages."""
-    prepare_standard_streams()
     words = {word.partition("=")[0] for word in (sys.argv[1:] if arguments is None else arguments)}
 
     def run() -> int:
@@ -50,15 +49,14 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m bpe") ->
             commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
             if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
-            with stop_signals():  # a stopped command removes unfinished files
+            # A stopped command removes unfinished files. Files except stdout are named where they are used.
+            with stop_signals(), naming(STDOUT):
                 code: int = getattr(commands, options.command)(options)
                 return code
         except BadArgument as error:
             raise BadArgument(_with_flags(str(error), words)) from error
 
-    return run_command(
-        run, "--debug" in words, with_less_memory="Pass --max-memory, less text or fewer threads."
-    )
+    return run_command(run, arguments, "Pass --max-memory, less text or fewer threads.")
 
 
 def _with_flags(message: str, words: Container[str]) -> str:

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
 if __name__ == "__main__":
     # Ctrl-C during imports ends the process at once. As an exception it could be reported as a failed import.
@@ -24,9 +23,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from convert.cli.arguments import build_parser as build_parser
 from convert.cli.arguments import parse_arguments
-from convert.errors import COMPLETE, Advice
-from tokenmill.cli.failures import ended_by
-from tokenmill.cli.standard_streams import complain, flush_and_leave, prepare_standard_streams
+from convert.errors import COMPLETE
+from tokenmill.cli.failures import run_command
+from tokenmill.cli.standard_streams import complain, flush_and_leave, print_result
 from tokenmill.engines.choose import quiet_loggers
 from tokenmill.engines.stop_signals import stop_signals
 from tokenmill.stores import shown_url
@@ -34,46 +33,33 @@ from tokenmill.stores import shown_url
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert") -> int:
     """Convert and return the exit code. prog: the name of the program in messages."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    prepare_standard_streams()
-    try:
-        options, parsed = parse_arguments(words, prog)
+
+    def run() -> int:
+        options, parsed = parse_arguments(sys.argv[1:] if arguments is None else list(arguments), prog)
         # Slow, and --help does not need it.
         from convert.driver.conversion import convert, dry_run, encode_share
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if parsed.dry_run:
-            _print(dry_run(options))
+            print_result(dry_run(options))
             return 0
         quiet_loggers(options.engine.executor)
-        with stop_signals():
-            if options.share is None:
-                _print(convert(options).lines(parsed.debug))
-            else:
-                task = f"task {options.task_index} of {options.task_count}"
-                done = (
-                    f"{task} encoded {encode_share(options):,} text chunks; run without --task-index to merge"
-                )
-                _print([f"{shown_url(options.output)}: {done}"])
-        return 0
-    except SystemExit:  # of --help
-        raise
-    except BaseException as error:  # also a panic of an extension module
-        advice = " ".join(note for note in getattr(error, "__notes__", ()) if isinstance(note, Advice))
-        if isinstance(error, KeyboardInterrupt) and advice == COMPLETE:
+        try:
+            with stop_signals():
+                if options.share is None:
+                    print_result(convert(options).lines(parsed.debug))
+                else:
+                    task = f"task {options.task_index} of {options.task_count}"
+                    done = f"encoded {encode_share(options):,} text chunks; run without --task-index to merge"
+                    print_result([f"{shown_url(options.output)}: {task} {done}"])
+        except KeyboardInterrupt as error:
+            if COMPLETE not in getattr(error, "__notes__", ()):
+                raise
             complain("interrupted, but the dataset is complete", "note")
-            return 0
-        less_memory = "Lower --workers or --text-chunk-bytes."
-        return ended_by(error, "--debug" in words, more=advice, with_less_memory=less_memory)
+        return 0
 
-
-def _print(lines: Sequence[str]) -> None:
-    try:
-        print("\n".join(lines), flush=True)
-    except (OSError, ValueError):  # a closed pipe or a full disk; the dataset is complete
-        with suppress(OSError):
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - else Python complains again at exit
+    return run_command(run, arguments, "Lower --workers or --text-chunk-bytes.")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tokenmill.engines.errors import EngineFailure as EngineFailure
 from tokenmill.engines.errors import WorkerLost as WorkerLost
+from tokenmill.errors import Advice as Advice
 from tokenmill.errors import BadArgument as BadArgument
 from tokenmill.errors import Refused as Refused
 from tokenmill.errors import TokenmillError
@@ -15,10 +16,6 @@ from tokenmill.errors import with_sentence as with_sentence
 from tokenmill.inputs.errors import BadInput as BadInput
 
 UsageError = BadArgument
-
-
-class Advice(str):
-    """A note of an exception (`BaseException.add_note`) with the next step for the user, which commands show."""
 
 
 COMPLETE = Advice("The dataset is complete.")

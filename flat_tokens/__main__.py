@@ -20,10 +20,9 @@ from flat_tokens.errors import ArgumentError, printable
 from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.places import Place, StorePath, locate
-from tokenmill.cli.failures import ended_by, reader_gone
+from tokenmill.cli.failures import WRITE_ERRORS, run_command
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_debug, add_storage_option
-from tokenmill.cli.standard_streams import prepare_standard_streams
 from tokenmill.cli.words import path_word, whole
 from tokenmill.stores import is_url
 
@@ -34,23 +33,20 @@ MAX_COUNT = 2**31 - 1  # sequences or tokens to show or to sample
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens") -> int:
     """Run the command line and return the exit code. prog: the name of the program."""
-    prepare_standard_streams()
-    debug = "--debug" in (sys.argv[1:] if argv is None else argv)
-    output = None
-    try:
+
+    def run() -> int:
         arguments = build_parser(prog).parse_args(argv)
-        output = getattr(arguments, "output", None)
         if "dataset" in arguments:
             arguments.dataset = _located(arguments)
-        code: int = arguments.run(arguments)
-        sys.stdout.flush()
+        try:
+            code: int = arguments.run(arguments)
+        except OSError as error:
+            if error.errno in WRITE_ERRORS and error.filename is None:
+                error.filename = getattr(arguments, "output", None)
+            raise
         return code
-    except BrokenPipeError:
-        return reader_gone()
-    except SystemExit:
-        raise
-    except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, with_less_memory="Use --workers 1.", output=output)
+
+    return run_command(run, argv, "Use --workers 1.")
 
 
 def _located(arguments: argparse.Namespace) -> Place:

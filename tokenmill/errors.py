@@ -44,6 +44,10 @@ class LibraryPanic(TokenmillError):
     code: ClassVar[str] = "E-SYSTEM-005"
 
 
+class Advice(str):
+    """A note of an exception (`BaseException.add_note`) with the next step for the user, which commands show."""
+
+
 def without_panic(error: BaseException) -> BaseException:
     """Return the error itself, or a LibraryPanic for a panic of an extension module.
 

@@ -5,36 +5,33 @@ stdout: the new splits. stderr: one line if something is wrong. Exit codes: docs
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from convert.errors import printable
-from tokenmill.cli.failures import ended_by
+from tokenmill.cli.failures import run_command
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_debug, add_engine, add_layout, add_storage_option
-from tokenmill.cli.standard_streams import flush_and_leave, prepare_standard_streams
+from tokenmill.cli.standard_streams import flush_and_leave, print_result
 from tokenmill.cli.words import path_word
 from tokenmill.stores import shown_url
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m convert.retokenize") -> int:
     """Retokenize and return the exit code. prog: the name of the program in messages."""
-    prepare_standard_streams()
-    words = sys.argv[1:] if arguments is None else arguments
-    try:
-        parsed = build_parser(prog).parse_args(words)
+
+    def run() -> int:
+        parsed = build_parser(prog).parse_args(arguments)
         from convert.retokenize.run import retokenize  # slow, and --help does not need it
 
         written = retokenize(parsed)
-        print(f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}")
+        lines = [f"{printable(str(parsed.output))}: verified, from {printable(shown_url(parsed.dataset))}"]
         for split, (record, _, skipped) in written.items():
             empty = f", {skipped:,} empty documents skipped" if skipped else ""
-            print(f"{split}: {record.token_count:,} tokens in {record.seq_count:,} documents{empty}")
+            lines.append(f"{split}: {record.token_count:,} tokens in {record.seq_count:,} documents{empty}")
+        print_result(lines)
         return 0
-    except SystemExit:  # of --help
-        raise
-    except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, "--debug" in words, with_less_memory="Lower --workers.")
+
+    return run_command(run, arguments, "Lower --workers.")
 
 
 def build_parser(prog: str = "python -m convert.retokenize") -> Parser:

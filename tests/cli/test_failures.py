@@ -75,7 +75,7 @@ def test_a_full_disk_was_shown_with_the_free_space_of_another(
 ) -> None:
     free = {str(tmp_path): 17, ".": 9999}
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free[path]))
-    assert ended_by(OSError(errno.ENOSPC, "full"), debug=False, output=tmp_path / "e") == 4
+    assert ended_by(OSError(errno.ENOSPC, "full", tmp_path / "e"), debug=False) == 4
     assert ended_by(OSError(errno.ENOSPC, "full"), debug=False) == 4
     named, unnamed = capsys.readouterr().err.splitlines()
     assert f"{tmp_path}/e: " in named

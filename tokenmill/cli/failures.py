@@ -13,16 +13,15 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from typing import Any
 
-from tokenmill.cli.standard_streams import complain
-from tokenmill.errors import TokenmillError, naming, printable, with_sentence, without_panic
+from tokenmill.cli.standard_streams import complain, prepare_standard_streams
+from tokenmill.errors import Advice, TokenmillError, naming, printable, with_sentence, without_panic
 
 MACHINE, MEMORY = 4, 5
-_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STDOUT = "stdout"  # as the name of a file in an OSError
 _INTERRUPTED = 128 + signal.SIGINT
 _READER_GONE = 128 + 13  # SIGPIPE
@@ -47,20 +46,36 @@ _ADVICE = {  # by errno
 }
 
 
-def ended_by(
-    error: BaseException, debug: bool, *, more: str = "", with_less_memory: str = "", output: object = None
-) -> int:
-    """Report the error that ended the command and return the exit code.
+def run_command(run: Callable[[], int], arguments: Sequence[str] | None, with_less_memory: str = "") -> int:
+    """Run a command and return its exit code. Report an error on one line.
+
+    arguments: words of the command line; None: those of this process.
+    with_less_memory: sentence that is added if memory ran out.
+    """
+    prepare_standard_streams()
+    try:
+        code = run()
+        with naming(STDOUT):
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # as in `tokenmill head | head`; that is not an error
+        # The interpreter flushes stdout once more when it exits, and would print an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _READER_GONE
+    except SystemExit:  # of --help
+        raise
+    except BaseException as error:  # also a panic of an extension module
+        return ended_by(error, "--debug" in (sys.argv if arguments is None else arguments), with_less_memory)
+
+
+def ended_by(error: BaseException, debug: bool, with_less_memory: str = "") -> int:
+    """Report the error that ended the command, with its `Advice`, and return the exit code.
 
     debug: show the error's code, and the traceback of a user error too.
-    more: sentences appended to the message.
-    with_less_memory: sentence that is added if memory ran out.
-    output: file of a failed write, for systems that do not name it.
     """
+    more = " ".join(note for note in getattr(error, "__notes__", ()) if isinstance(note, Advice))
     error = without_panic(error)
     exit_code = exit_code_of(error)
-    if isinstance(error, OSError) and error.errno in _WRITE_ERRORS and error.filename is None:
-        error.filename = output
     if exit_code is None or debug:
         with suppress(OSError, ValueError, AttributeError):  # stderr is full, closed or absent
             traceback.print_exception(error)
@@ -71,28 +86,6 @@ def ended_by(
     line = one_line(error)
     complain(with_sentence(line, more) if more else line, f"error [{code_of(error)}]" if debug else "error")
     return 1 if exit_code is None else exit_code
-
-
-def run_command(run: Callable[[], int], debug: bool, **advice: Any) -> int:
-    """Run a command and return its exit code. Report an error on one line; see `ended_by` for `advice`."""
-    try:
-        with naming(STDOUT):  # other files are named where they are used
-            code = run()
-            sys.stdout.flush()
-        return code
-    except BrokenPipeError:
-        return reader_gone()
-    except SystemExit:
-        raise
-    except BaseException as error:  # also a panic of an extension module
-        return ended_by(error, debug, **advice)
-
-
-def reader_gone() -> int:
-    """Return the exit code for a closed stdout, as in `tokenmill head | head`; that is not an error."""
-    # The interpreter flushes stdout once more when it exits, and would print an error.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _READER_GONE
 
 
 def exit_code_of(error: BaseException) -> int | None:

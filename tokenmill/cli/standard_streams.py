@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -28,6 +29,15 @@ def complain(line: str, kind: str = "error") -> None:
     """Print `tokenmill: kind: line` on stderr, if stderr is open and has space."""
     with suppress(OSError, ValueError, AttributeError):
         print(f"tokenmill: {kind}: {line}", file=sys.stderr, flush=True)
+
+
+def print_result(lines: Iterable[str]) -> None:
+    """Print lines to stdout. A closed pipe or a full disk is no error, since the work is done."""
+    try:
+        print("\n".join(lines), flush=True)
+    except (OSError, ValueError):
+        with suppress(OSError):
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - else Python complains again at exit
 
 
 def flush_and_leave(code: int) -> NoReturn:

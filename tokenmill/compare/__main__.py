@@ -9,11 +9,10 @@ from copy import copy
 from pathlib import Path
 
 from bpe.cli.shared_arguments import TOKENIZER_HELP, add_rank_file_options
-from tokenmill.cli.failures import run_command
+from tokenmill.cli.failures import STDOUT, run_command
 from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_debug
-from tokenmill.cli.standard_streams import prepare_standard_streams
-from tokenmill.errors import BadArgument, printable
+from tokenmill.errors import BadArgument, naming, printable
 from tokenmill.inputs.sizes import bytes_text
 
 
@@ -42,9 +41,7 @@ def build_parser(prog: str = "tokenmill compare") -> Parser:
 
 def main(arguments: Sequence[str] | None = None, prog: str = "tokenmill compare") -> int:
     """Write the page and return the exit code."""
-    prepare_standard_streams()
-    words = sys.argv[1:] if arguments is None else arguments
-    return run_command(lambda: _compare(build_parser(prog).parse_args(arguments)), "--debug" in words)
+    return run_command(lambda: _compare(build_parser(prog).parse_args(arguments)), arguments)
 
 
 def _compare(options: Namespace) -> int:
@@ -66,7 +63,7 @@ def _compare(options: Namespace) -> int:
     first, second = map(load_tokenizer, both)
     names = (printable(options.first), printable(options.second))
     page = compare_page(names, (first, second), text).encode()
-    with open_output(options.output) as file:
+    with naming(STDOUT), open_output(options.output) as file:
         file.write(page)
     if options.output != STANDARD:
         print(f"{printable(options.output)}: {bytes_text(len(page))}, standalone", file=sys.stderr)
