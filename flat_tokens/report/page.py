@@ -29,6 +29,7 @@ from tokenmill.html.components import (
 )
 from tokenmill.html.page import page
 from tokenmill.html.token_boxes import boxes
+from tokenmill.inputs.sizes import counted
 
 MARK = "<!-- flat_tokens report -->"  # files with this mark may be replaced
 LARGEST_BYTES_BAR = 16  # the last bar also counts longer tokens
@@ -119,7 +120,9 @@ def _lengths(figures: Figures) -> str:
     shown = slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 1)
     seqs, tokens = ([counts[shown] for counts in each] for each in (seqs, tokens))
     lows, highs = edges[:-1][shown].tolist(), (edges[1:] - 1)[shown].tolist()
-    spans = [numbers.span(low, high) for low, high in zip(lows, highs, strict=True)]
+    spans = [
+        f"{low:,}" if low == high else f"{low:,} to {high:,}" for low, high in zip(lows, highs, strict=True)
+    ]
     tips = [
         [
             f"{span} tokens: {count:,} sequences ({numbers.percent(count, split.lengths.total)}), "
@@ -138,7 +141,7 @@ def _lengths(figures: Figures) -> str:
         _plots(
             figures,
             seqs,
-            [numbers.many(split.facts["seq_count"], "sequence") for split in figures.splits],
+            [counted(split.facts["seq_count"], "sequence") for split in figures.splits],
             [f"{low:,}" if low < 10_000 else numbers.short(low) for low in lows],
             tips,
         )
@@ -259,7 +262,7 @@ def _sequences(figures: Figures) -> str:
 
 
 def _sequence(figures: Figures, split: SplitFigures, shown: Shown) -> str:
-    facts = [numbers.many(shown.token_count, "token")]
+    facts = [counted(shown.token_count, "token")]
     if figures.entries is None:
         body, kind = ids_html(shown.ids), "t bare"
     else:

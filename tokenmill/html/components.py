@@ -9,7 +9,6 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from tokenmill.html.numbers import many
 from tokenmill.html.token_boxes import Box, parts
 
 SERIES: Final = ("first", "second")
@@ -48,7 +47,7 @@ def box_tip(box: Box, place: int | None = None) -> str:
     if box.data is None:
         return f"{ids}, not in the vocabulary"
     data = box.data[:TIP_BYTES].hex(" ") + (" ..." if len(box.data) > TIP_BYTES else "")
-    return f"{ids}, {many(len(box.data), 'byte')}, {data}"
+    return f"{ids}, {len(box.data):,} byte{'s' * (len(box.data) != 1)}, {data}"
 
 
 def entry_html(id_: int, data: bytes | None, is_special: bool = False) -> str:

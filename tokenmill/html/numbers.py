@@ -13,16 +13,6 @@ def percent(part: float, whole: float, digits: int = 1) -> str:
     return f"{100 * part / whole:.{digits}f} %" if whole else "–"
 
 
-def span(first: int, last: int) -> str:
-    """Both ends included: 3, 5 -> "3 to 5"; 3, 3 -> "3"."""
-    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
-
-
-def many(count: int, noun: str) -> str:
-    """1, "token" -> "1 token"; 2,000 -> "2,000 tokens"."""
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
-
-
 def short(count: int) -> str:
     """12_345_678 -> "12.3 M"; numbers below 10,000 in full."""
     return f"{count:,}" if count < 10_000 else _scaled(count, ("k", "M", "G", "T"))
