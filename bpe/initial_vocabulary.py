@@ -336,7 +336,7 @@ def _in_entries(
     weights = [counts.counts[:0]]
     size = 0
     for text, byte_ends, block_weights in counts.blocks():
-        tokens, rows = encoder.encode_pretoken_rows(text.data, byte_ends)
+        tokens, rows = encoder.encode_pretokens(text.data, byte_ends)
         found, stops = index_of[tokens], rows[1:]
         cuts = np.flatnonzero(found < 0).astype(np.uint64)
         if len(cuts):  # a pretoken also ends before each cut, and cuts are dropped

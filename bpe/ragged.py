@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,8 @@ class Ragged:
 
     def tolist(self) -> list[list[int]]:
         """Return the rows as lists of Python integers."""
-        return _core.id_rows(np.ascontiguousarray(self.tokens), np.ascontiguousarray(self.offsets))
+        tokens = np.ascontiguousarray(self.tokens).data
+        return [_core.id_list(tokens, start, stop) for start, stop in pairwise(self.offsets.tolist())]
 
     @staticmethod
     def concatenate(parts: list[Ragged]) -> Ragged:

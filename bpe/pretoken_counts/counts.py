@@ -118,7 +118,7 @@ class PretokenCounts:
         """Return the counts of {pretoken: count}. Raise BadArgument for an invalid count."""
         counter = _core.PretokenCounter(None)
         add_mapping(counter, counts)
-        return PretokenCounts(*counter.items(), facts or CountsFacts())
+        return PretokenCounts(*counter.drain(), facts or CountsFacts())
 
 
 def add_mapping(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> None:

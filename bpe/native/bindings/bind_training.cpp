@@ -82,17 +82,6 @@ bpe::TieBreak tie_break_from_name(const std::string &name) {
   throw std::invalid_argument("unknown tie_break '" + name + "'; known: lexicographic, huggingface");
 }
 
-template <class Get> nb::tuple item_arrays(Get get) {
-  bpe::PretokenItems items;
-  {
-    nb::gil_scoped_release unlocked;
-    items = get();
-  }
-  return nb::make_tuple(owned_array<uint8_t>(std::move(items.bytes), items.byte_count),
-                        owned_array<uint64_t>(std::move(items.ends), items.size),
-                        owned_array<uint64_t>(std::move(items.counts), items.size));
-}
-
 } // namespace
 
 void bind_training(nb::module_ &m) {
@@ -157,8 +146,17 @@ void bind_training(nb::module_ &m) {
              nb::gil_scoped_release unlocked;
              return self.size();
            })
-      .def("items", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.items(); }); })
-      .def("drain", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.drain(); }); })
+      .def("drain",
+           [](bpe::PretokenCounter &self) {
+             bpe::PretokenItems items;
+             {
+               nb::gil_scoped_release unlocked;
+               items = self.drain();
+             }
+             return nb::make_tuple(owned_array<uint8_t>(std::move(items.bytes), items.byte_count),
+                                   owned_array<uint64_t>(std::move(items.ends), items.size),
+                                   owned_array<uint64_t>(std::move(items.counts), items.size));
+           })
       .def("memory_bytes",
            [](bpe::PretokenCounter &self) {
              nb::gil_scoped_release unlocked;

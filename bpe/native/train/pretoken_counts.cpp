@@ -339,18 +339,12 @@ size_t PretokenCounter::size() {
   return size;
 }
 
-PretokenItems PretokenCounter::items() {
-  std::lock_guard busy(busy_);
-  merge_all();
-  return items_of(merged_, threads_, true);
-}
-
 PretokenItems PretokenCounter::drain() {
   std::lock_guard busy(busy_);
   merge_all();
   own_.clear();
   memory_.give_back_free();
-  PretokenItems result = items_of(merged_, threads_, false);
+  PretokenItems result = items_of(merged_, threads_);
   merged_.clear();
   merged_size_ = 0;
   memory_.clear();

@@ -47,14 +47,12 @@ public:
   // Add `count` to one pretoken. Ignores an empty pretoken or a count of 0.
   void add(const uint8_t *bytes, size_t size, uint64_t count);
 
-  // Cost: the same as items().
+  // Cost: the same as drain().
   size_t size();
-  // Cost: merges the runs, with the number of threads given to count().
-  PretokenItems items();
-  // The same, then resets all counts and releases the memory.
+  // Return the counts, reset them and release the memory. Cost: merges the runs, with the number of threads
+  // given to count().
   PretokenItems drain();
-  // Return the memory of the counts. items() and drain() need up to 16 bytes per pretoken plus its bytes in
-  // addition.
+  // Return the memory of the counts. drain() needs up to 16 bytes per pretoken plus its bytes in addition.
   size_t memory_bytes();
   // Return the part of it that grows with the counts: everything except empty cells of the threads' tables
   // and sort buffers.

@@ -32,7 +32,7 @@ void write_items(const SortedRun &run, uint64_t start, uint8_t *bytes, uint64_t 
 
 } // namespace
 
-PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep) {
+PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads) {
   PretokenItems items;
   std::vector<std::array<uint64_t, 2>> starts; // in pretokens, in bytes
   for (const SortedRun &run : runs) {
@@ -51,8 +51,7 @@ PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep
       write_items(runs[range], start, static_cast<uint8_t *>(items.bytes.data()),
                   static_cast<uint64_t *>(items.ends.data()) + first,
                   static_cast<uint64_t *>(items.counts.data()) + first);
-      if (!keep)
-        runs[range] = SortedRun();
+      runs[range] = SortedRun();
     }
   });
   return items;

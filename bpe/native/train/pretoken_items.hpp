@@ -15,7 +15,7 @@ struct PretokenItems {
   PageMemory bytes, ends, counts; // uint8[byte_count], uint64[size], uint64[size]
 };
 
-// Convert runs that are each less than the next. keep: false releases their blocks during the conversion.
-PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep);
+// Convert runs that are each less than the next, and release their blocks during the conversion.
+PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads);
 
 } // namespace bpe
