@@ -398,28 +398,6 @@ def trim_memory() -> None:
 def return_large_memory() -> None:
     """Make malloc return freed large blocks to the system immediately, if it supports this."""
 
-def count_letters(
-    pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
-) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return the number of occurrences of each letter (uint64) and its positions (uint8, bit p for position p).
-
-    Occurrences are weighted by the counts of the pretokens. Position 1 is the end of a pretoken, 2 not its start, 3
-    both and 0 neither.
-
-    of_text: letters are the 0x110000 characters of pretokens that are valid UTF-8, otherwise the 256 bytes.
-    """
-
-def letter_ids(
-    pretoken_bytes: NDArray[np.uint8],
-    ends: NDArray[np.uint64],
-    counts: NDArray[np.uint64],
-    ids: Sequence[NDArray[np.int32]],
-) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """Return the IDs of the letters, concatenated (uint32), and the end of each pretoken in them (uint64[pretokens]).
-
-    ids: per position of count_letters, int32 by letter. A negative ID drops the letter.
-    """
-
 def train_merges(
     pretokens: Buffer | NDArray[np.uint32],
     ends: NDArray[np.uint64],
