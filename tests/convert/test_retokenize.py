@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chats import write_records
-from runs import Inline, convert, options_of, sequences, tokenizer, tree
+from runs import Inline, convert, options_of, sequences, tokenizer
 from strategies import END
 
 import flat_tokens
@@ -79,14 +79,6 @@ def test_a_special_token_as_text_in_one_document() -> None:
     convert_texts(*texts, validation_fraction=0)
     assert retokenize() == 0
     assert sequences("out") == [new().encode(text, ()) for text in texts]
-
-
-@pytest.mark.long
-def test_the_bytes_do_not_depend_on_workers() -> None:
-    convert_texts(append_token=END)
-    for workers in ("1", "3"):
-        assert retokenize("--workers", workers, output=workers) == 0
-    assert tree("1") == tree("3")
 
 
 def test_added_tokens_that_are_not_special() -> None:

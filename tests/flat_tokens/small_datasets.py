@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,11 @@ def from_sequences(sequences: Sequence[Sequence[int]]) -> tuple[Any, Any, int]:
     encoded = np.array([id_ for sequence in sequences for id_ in sequence], dtype="<u4") << np.uint32(1)
     encoded[starts[:-1]] |= 1
     return encoded, starts, int(encoded.max(initial=0)) >> 1
+
+
+def numbered(lengths: Iterable[int], first: int = 0) -> list[list[int]]:
+    """Return sequences with consecutive IDs, so that an ID is a position: [2, 1] -> [[0, 1], [2]]."""
+    return [list(range(a, b)) for a, b in pairwise(accumulate(lengths, initial=first))]
 
 
 def write_dataset(

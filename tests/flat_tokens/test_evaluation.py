@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_datasets import numbered
 
 import flat_tokens
 from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
@@ -19,12 +20,6 @@ HOSTS = (1, 2, 3, 5, 8, 16, 32)
 def split(make_dataset: Any, sequences: list[list[int]], compression: str = "zstd") -> Any:
     layout = ArrayLayout.create(2, 16, compression=compression)
     return flat_tokens.open(make_dataset(sequences, layout=layout)).train
-
-
-def numbered(lengths: list[int]) -> list[list[int]]:
-    """Return sequences with distinct token IDs."""
-    ends = np.cumsum([0, *lengths]).tolist()
-    return [list(range(ends[i] + 1, ends[i + 1] + 1)) for i in range(len(lengths))]
 
 
 LENGTHS = np.random.default_rng(5).integers(1, 30, 23).tolist()
@@ -45,7 +40,7 @@ def source_of(train: Any, kind: str, seq_len: int) -> tuple[Any, dict[str, Any]]
 @pytest.mark.parametrize("kind", ["rows", "raw", "sequences", "greedy", "best-fit"])
 @pytest.mark.parametrize("hosts", HOSTS)
 def test_every_token_once(make_dataset: Any, kind: str, hosts: int, shuffle: bool) -> None:
-    train = split(make_dataset, numbered(LENGTHS), "none" if kind == "raw" else "zstd")
+    train = split(make_dataset, numbered(LENGTHS, 1), "none" if kind == "raw" else "zstd")
     source, options = source_of(train, "rows" if kind == "raw" else kind, 7)
     options |= {"drop_last": False, "shuffle": shuffle, "block_tokens": 21}
     for batch_size in (1, 2, 5, 64):
@@ -76,7 +71,7 @@ def ids_of(loader: Loader, step: int) -> list[int]:
 
 
 def test_a_rank_of_padding_alone_with_truncated_sequences_was_an_index_error(make_dataset: Any) -> None:
-    train = split(make_dataset, numbered([3, 9, 4]))
+    train = split(make_dataset, numbered([3, 9, 4], 1))
     source, options = source_of(train, "truncated", 7)
     ranks = [Loader(source, 7, 2, drop_last=False, rank=i, world_size=3, **options) for i in range(3)]
     seen = sorted(token for rank in ranks for step in range(len(rank)) for token in ids_of(rank, step))
@@ -87,7 +82,7 @@ def test_a_rank_of_padding_alone_with_truncated_sequences_was_an_index_error(mak
 @pytest.mark.parametrize("kind", ["rows", "sequences", "greedy"])
 def test_a_loop_over_a_loader_trained_on_padding(make_dataset: Any, kind: str) -> None:
     """Targets at padding were padding_id for a split without a loss mask, and -100 in adapters and with a mask."""
-    train = split(make_dataset, numbered(LENGTHS))
+    train = split(make_dataset, numbered(LENGTHS, 1))
     source, options = source_of(train, kind, 32)
     loader = Loader(source, 32, 4, padding_id=5, drop_last=False, **options)
     batches = list(loader)
@@ -101,7 +96,7 @@ def test_a_loop_over_a_loader_trained_on_padding(make_dataset: Any, kind: str) -
 
 
 def test_labels_were_named_inputs(make_dataset: Any) -> None:
-    train = split(make_dataset, numbered(LENGTHS))
+    train = split(make_dataset, numbered(LENGTHS, 1))
     batch = Loader(train, 5, 2).cut_as(np.int64, True).batch(0)
     assert batch.cut_labels is not None
     for read in (lambda: batch.inputs, batch.as_dict, lambda: list(batch)):

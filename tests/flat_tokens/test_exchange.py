@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,9 +14,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens.__main__ import main
-from flat_tokens.exchange.transfer import not_an_export
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.unfinished import Unfinished
 
 SMALL = ArrayLayout(chunk_tokens=16, shard_tokens=16)
 WIDE = 70_000  # above uint16
@@ -147,36 +141,6 @@ def test_a_separator_token_inside_documents_is_reported(make_dataset: MakeDatase
     assert re.search(r"note: train: token 9 .* 2 times", capsys.readouterr().err)
 
 
-@pytest.mark.long
-def test_a_killed_import_never_reads_as_finished(folder: Path) -> None:
-    ids = np.arange(3_000_000, dtype=np.uint32) % 50_000
-    ids.tofile("a.bin")
-    words = [sys.executable, "-m", "flat_tokens"]
-    words += shlex.split("import a.bin --from nanogpt --dtype uint32 --separator-token 0 --output d")
-    environment = os.environ | {"PYTHONPATH": str(Path(flat_tokens.__file__).parents[1])}
-    for _ in range(3):
-        process = subprocess.Popen(words, env=environment)
-        while process.poll() is None and not list(folder.glob("d.partial/result/train/encoded_tokens/*")):
-            pass
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert not Path("d").exists()
-    subprocess.run(words, env=environment, check=True)
-    assert np.concatenate(list(flat_tokens.open("d").train)).tolist() == ids.tolist()
-    assert names() == ["a.bin", "d"]
-
-
-@pytest.mark.promise("one-run")
-def test_the_second_of_two_concurrent_exports_is_refused(
-    make_dataset: MakeDataset, folder: Path, capsys: Captured
-) -> None:
-    make_dataset()
-    with Unfinished(folder / "out", False, not_an_export):
-        assert run(f"export d --to npy --output {folder}/out") == 6
-        assert "another run" in capsys.readouterr().err
-    assert names() == ["d"]
-
-
 def test_on_a_network_disk_a_folder_was_left(make_dataset: MakeDataset, open_files_keep_names: None) -> None:
     """The lock was still open and kept a name in the folder."""
     make_dataset()
@@ -203,16 +167,6 @@ def test_a_former_output_comes_back_if_its_successor_was_killed(make_dataset: Ma
     Path("out").rename("out.partial/replaced")
     assert run("export d --to npy --output out") == 6
     assert Path("out/train.npy").exists()
-
-
-def test_a_damaged_dataset_is_not_exported(make_dataset: MakeDataset, capsys: Captured) -> None:
-    chunk = make_dataset([[1] * 64] * 4, [], SMALL) / "train/encoded_tokens/3"
-    data = bytearray(chunk.read_bytes())
-    data[-1] ^= 1
-    chunk.write_bytes(data)
-    assert run("export d --to npy --output out") == 3
-    assert capsys.readouterr().err.count("\n") == 1
-    assert names() == ["d"]
 
 
 def test_an_export_describes_itself(make_dataset: MakeDataset) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from small_datasets import write_dataset
+from small_datasets import numbered, write_dataset
 
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, FlatTokensArray, Loader, Mixture, PackedSequences, writer
@@ -27,19 +26,13 @@ LAYOUTS = {
 }
 
 
-def numbered(first: int, lengths: list[int]) -> list[list[int]]:
-    """Return sequences with consecutive IDs."""
-    ends = np.cumsum([first, *lengths]).tolist()
-    return [list(range(a, b)) for a, b in itertools.pairwise(ends)]
-
-
 def masked(
     root: Path, layout: ArrayLayout, seed: int = 0, first: int = 0, count: int = 40
 ) -> tuple[FlatTokensArray, Bits]:
     rng = np.random.default_rng(seed)
-    sequences = numbered(first, rng.integers(1, 31, count).tolist())
+    sequences = numbered(rng.integers(1, 31, count).tolist(), first)
     bits = rng.random(sum(map(len, sequences))) < 0.4
-    held_out = numbered(0, [3, 1])
+    held_out = numbered([3, 1])
     write_dataset(root, sequences, held_out, layout, {"train": bits.tolist(), "validation": [True] * 4})
     assert flat_tokens.verify_dataset(root).problems == ()
     return flat_tokens.open(root).train, bits

@@ -76,16 +76,6 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "lost starts": (lambda root: (root / "train/seq_starts/0").unlink(), "train/seq_starts/0: "),
     "short": (lambda root: edit_json(root / "train/encoded_tokens/.zarray", shape=[7]), "train/seq_starts: "),
-    "manifest": (lambda root: (root / "manifest.json").write_text("{"), r"manifest\.json: "),
-    "manifest, other": (lambda root: (root / "manifest.json").write_text("{}"), r"manifest\.json: "),
-    "manifest, future": (
-        lambda root: edit_json(root / "manifest.json", format_version=4),
-        r"manifest\.json: format_version",
-    ),
-    "manifest, changed": (
-        lambda root: edit_json(root / "manifest.json", options={}),
-        r"manifest\.json: ",
-    ),
     "counts": (lambda root: edit_json(root / "train/.zattrs", max_token_id=9), "train: max_token_id"),
     "deep": (lambda root: (root / "train/.zattrs").write_text("[" * 10**5), r"train/\.zattrs: "),
     "list": (lambda root: (root / "train/.zattrs").write_text("[]"), r"train/\.zattrs: "),

@@ -16,7 +16,6 @@ import pytest
 
 import flat_tokens
 from flat_tokens.__main__ import main
-from flat_tokens.errors import ArgumentError
 from flat_tokens.report import Bounds, report_html
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -178,12 +177,6 @@ def test_tiny_datasets(train: Any, make_dataset: Callable[..., Path]) -> None:
     Parsed(report_html(flat_tokens.open(make_dataset(train))))
 
 
-@pytest.mark.parametrize("bounds", [{"tokens": 0}, {"shown_tokens": 0}, {"entries": -1}])
-def test_bounds_are_checked(bounds: dict[str, int]) -> None:
-    with pytest.raises(ArgumentError):
-        Bounds(**bounds)
-
-
 def test_the_command_writes_a_page(
     make_dataset: Callable[..., Path],
     tmp_path: Path,
@@ -226,14 +219,3 @@ def test_paths_that_cannot_hold_a_report(
     assert main(["report", str(path), "-o", output.format(d=path)]) == 2
     assert "error: --output: " in capsys.readouterr().err
     assert sorted(path.rglob("*")) == before
-
-
-@pytest.mark.parametrize("command", ["info", "verify", "head", "report"])
-def test_a_missing_path_is_a_wrong_argument(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, str(tmp_path / "no\x1b")]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert r"no\x1b: " in captured.err

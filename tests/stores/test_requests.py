@@ -46,38 +46,6 @@ def test_requests_start_others_and_few_threads_are_kept() -> None:
     wait_until(lambda: threading.active_count() <= before + 72)
 
 
-def test_a_forked_child_uses_threads_of_its_own() -> None:
-    release = threading.Event()
-    running = requests.start(lambda: release.wait(60))
-    child = os.fork()
-    if child == 0:
-        os._exit(requests.start(lambda: 5).result(20))
-    release.set()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
-    assert running.result(30)
-
-
-FORKED = """
-import os
-from tokenmill.stores import StoreError, open_store
-store = open_store("memory://forked")
-store.put("x", b"1")
-child = os.fork()
-if not child:
-    try:
-        store.read("x")
-    except StoreError as error:
-        os._exit(7 if "spawn" in str(error) else 1)
-    os._exit(2)
-raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-def test_a_forked_process_gets_an_error_and_does_not_hang() -> None:
-    pytest.importorskip("obstore", reason="obstore is not installed")
-    assert subprocess.run([sys.executable, "-c", FORKED], timeout=60, check=False).returncode == 7
-
-
 def test_remote_libraries_are_imported_late() -> None:
     program = (
         "import sys; from tokenmill import stores; stores.open_store('.'); "

@@ -106,14 +106,6 @@ def test_a_disk_that_takes_no_more_is_one_line(limit: int, folder: Path) -> None
     assert finish(start(arguments))[0] == 0
 
 
-def test_a_dataset_that_exists_is_kept(folder: Path) -> None:
-    (folder / "in.txt").write_bytes(sample_text(9))
-    assert run_here("in.txt")[0] == 0
-    before = tree(folder)
-    assert "--overwrite" in rejected(6, "in.txt", seed=1)
-    assert tree(folder) == before
-
-
 @pytest.mark.promise("foreign-files")
 @pytest.mark.parametrize("output", ["out/new", "out/train/new", "link/new"])
 def test_an_output_inside_a_dataset_made_the_dataset_unsound(output: str, folder: Path) -> None:

@@ -7,7 +7,6 @@ of rows, layouts, stores, masks, ranks, row orders and adapters are drawn.
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import pickle
 import random
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from counting_store import copy_dataset
-from small_datasets import write_dataset
+from small_datasets import numbered, write_dataset
 
 import flat_tokens
 from flat_tokens import ArrayLayout, Loader, Mixture, PackedSequences
@@ -41,10 +40,9 @@ def draw_split(rng: random.Random, root: Path) -> tuple[Any, list[list[int]], np
     """Return a split on disk or a store, its sequences, and its loss mask."""
     count, longest = rng.choice([30, 50, 300]), rng.choice([4, 9])
     lengths = [rng.randint(1, longest) for _ in range(count)]
-    ends = list(itertools.accumulate(lengths))
-    sequences = [list(range(end - length, end)) for length, end in zip(lengths, ends, strict=True)]
+    sequences = numbered(lengths)
     has_mask = rng.random() < 0.3
-    trained = np.array([not has_mask or rng.random() < 0.7 for _ in range(ends[-1])])
+    trained = np.array([not has_mask or rng.random() < 0.7 for _ in range(sum(lengths))])
     masks = {"train": trained.tolist(), "validation": []} if has_mask else None
     write_dataset(root, sequences, [], rng.choice(LAYOUTS), masks)
     place: Any = root

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_datasets import EXAMPLE
+from small_datasets import EXAMPLE, numbered
 
 import flat_tokens
 from flat_tokens import ArgumentError, ArrayLayout, DatasetError, Loader, PackedSequences
@@ -94,12 +94,6 @@ def lengths_of(kind: str, seed: int, count: int, limit: int) -> list[int]:
     if kind == "in turns":
         return [1 if index // 700 % 2 else rng.randint(1, limit) for index in range(count)]
     return [rng.randint(1, limit) for _ in range(count)]
-
-
-def numbered(lengths: list[int]) -> list[list[int]]:
-    """Return sequences with the IDs 0, 1, 2 ..., so that an ID is a position."""
-    ends = itertools.accumulate(lengths, initial=0)
-    return [list(range(first, end)) for first, end in itertools.pairwise(ends)]
 
 
 def as_lists(packs: Any) -> list[dict[str, list[int]]]:
@@ -356,9 +350,3 @@ def test_starts_that_fall(make_dataset: Any) -> None:
     for options in STRATEGIES:
         with pytest.raises(DatasetError, match=r"train/seq_starts\[2\]: .*train/seq_starts\[1\]"):
             print(PackedSequences(flat_tokens.open(path).train, 8, **options).report)
-
-
-def test_the_report_is_a_line(array: Any) -> None:
-    assert str(PackedSequences(array(EXAMPLE), 6, max_packs=1).report) == (
-        "1 packs of 6: 5 tokens used, 1 padded (16.667%), 3 lost; 2 sequences used, 0 split, 1 lost"
-    )
