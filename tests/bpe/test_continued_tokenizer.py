@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import tokenizers
+from skewed_texts import skewed_text
 
 from bpe import reference
 from bpe.added_tokens import AddedToken
@@ -19,17 +20,9 @@ from bpe.training_options import TrainingOptions
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
 from tests.bpe.text_vocabularies import NAMES, WORDS, text_vocabulary
 
+BETWEEN = [" ", " ", "\n", "<|endoftext|>"]
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
-
-
-def text_of(seed: int, words: int = 1500) -> str:
-    """Return words of a few letters, some in Cyrillic and Chinese, with skewed frequencies so that counts tie."""
-    rng = random.Random(seed)
-    letters = ["abcde", "tion", "авеи", "日本語", "e\u0301o\u0308", "012", ".,'"]
-    known = ["".join(rng.choices(rng.choice(letters), k=rng.randint(1, 7))) for _ in range(200)]
-    weights = [1 / (rank + 1) for rank in range(len(known))]
-    return "".join(word + rng.choice([" ", " ", "\n", END]) for word in rng.choices(known, weights, k=words))
 
 
 def expanded(ids: list[int], old: Tokenizer, new: Tokenizer) -> list[int]:
@@ -50,7 +43,7 @@ def expanded(ids: list[int], old: Tokenizer, new: Tokenizer) -> list[int]:
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("like", ["gpt-2", "deepseek-v3", "llama-2", "gemma-3", "clip"])
 def test_on_the_same_text_it_is_the_longer_training(like: str, tie_break: Any) -> None:
-    text = text_of(1).encode()
+    text = skewed_text(1, 1500, BETWEEN).encode()
     options = TrainingOptions([END, "<unk>"], tie_break=tie_break, like=like)
     sizes = train_sizes([text], [700, 740, 800], options)
     for size in (700, 740):
@@ -59,9 +52,9 @@ def test_on_the_same_text_it_is_the_longer_training(like: str, tie_break: Any) -
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 def test_all_of_the_old_tokenizer_stays(tie_break: Any, tmp_path: Path) -> None:
-    old = train([text_of(2).encode()], 400, [END, "<pad>"], "llama3", tie_break)
+    old = train([skewed_text(2, 1500, BETWEEN).encode()], 400, [END, "<pad>"], "llama3", tie_break)
     old.save(tmp_path / "old.json")
-    text = text_of(3)
+    text = skewed_text(3, 1500, BETWEEN)
     new = train([text.encode()], 520, tie_break=tie_break, continue_from=tmp_path / "old.json")
     assert {id_: new.vocab[id_] for id_ in old.vocab} == dict(old.vocab)
     assert (new.merges[: len(old.merges)], new.special_tokens) == (old.merges, old.special_tokens)
@@ -72,7 +65,7 @@ def test_all_of_the_old_tokenizer_stays(tie_break: Any, tmp_path: Path) -> None:
     assert new.merges[len(old.merges) :] == reference.train(
         counts, 120, tie_break, first_entries=by_id, first_merges=old.merges
     )
-    for each in (text, text_of(2), text_of(4)):
+    for each in (text, skewed_text(2, 1500, BETWEEN), skewed_text(4, 1500, BETWEEN)):
         assert expanded(new.encode(each), old, new) == old.encode(each)
     new.save(tmp_path / "new.json")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "new.json"))
@@ -85,7 +78,7 @@ def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
     vocab = {2 * id_ + 7: entry for id_, entry in enumerate(entries)}
     merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b"a", b"bc"), (b"d", b"e")]
     old = Tokenizer(vocab, merges, {END: 3}, "gpt2", ignore_merges=True)
-    text = text_of(5) + " tion aba abab dede " * 30
+    text = skewed_text(5, 1500, BETWEEN) + " tion aba abab dede " * 30
     new = train([text.encode()], old.vocab_size + 150, continue_from=old)
     assert new.ignore_merges
     assert {id_: new.vocab[id_] for id_ in old.vocab} == dict(old.vocab)
@@ -102,12 +95,14 @@ def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
 
 
 def test_special_tokens_are_added_after_the_old_ids() -> None:
-    old = train([text_of(6).encode()], 300, [END])
-    sizes = train_sizes([text_of(6).encode()], [320, 310], TrainingOptions(["<a>", END], continue_from=old))
+    old = train([skewed_text(6, 1500, BETWEEN).encode()], 300, [END])
+    sizes = train_sizes(
+        [skewed_text(6, 1500, BETWEEN).encode()], [320, 310], TrainingOptions(["<a>", END], continue_from=old)
+    )
     assert sizes[320].special_tokens == {END: 0, "<a>": 300}
     assert (sizes[320].vocab_size, sizes[310].vocab_size) == (320, 310)
     assert sizes[310].merges == sizes[320].merges[: len(sizes[310].merges)]
-    assert train([text_of(6).encode()], 300, continue_from=old) == old
+    assert train([skewed_text(6, 1500, BETWEEN).encode()], 300, continue_from=old) == old
 
 
 def test_added_tokens_keep_their_flags() -> None:
@@ -115,14 +110,14 @@ def test_added_tokens_keep_their_flags() -> None:
     tokens = [AddedToken(END, 256), AddedToken("<mask>", 257, special=False, lstrip=True, normalized=True)]
     vocab = entries | {token.id: token.text.encode() for token in tokens}
     old = Tokenizer(vocab, [], tokens)
-    new = train([text_of(7).encode()], 300, ["<a>"], continue_from=old)
+    new = train([skewed_text(7, 1500, BETWEEN).encode()], 300, ["<a>"], continue_from=old)
     assert new.added_tokens == (*tokens, AddedToken("<a>", 258))
     assert new.encode("a  <mask>b<a>")[:2] == [97, 257]
     assert new.encode("<a>") == [258]
 
 
 def test_counts_are_gone_on_with_if_they_were_cut_alike(tmp_path: Path) -> None:
-    text = text_of(7).encode()
+    text = skewed_text(7, 1500, BETWEEN).encode()
     old = train([text], 300, [END], like="pythia")
     counts = count_pretokens([text], [END], "gpt2", normalizer="NFC")
     expected = train([text], 400, continue_from=old)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from notes import Notes
+from skewed_texts import skewed_text
 
 from bpe import reference
 from bpe.entry_limit import MAX_TOKEN_BYTES
@@ -31,27 +32,6 @@ from bpe.training_options import TrainingOptions
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
-
-
-def sample_text(seed: int, words: int) -> str:
-    """Return words of skewed frequency from a few scripts, with ties and characters of every length."""
-    rng = random.Random(seed)
-    letters = [
-        "aeinorst",
-        "abcdefghijklmnopqrstuvwxyz",
-        "äöüß",
-        "авеино",
-        "日本語中文",
-        "👍🏽🎉",
-        "0123456789",
-        "-_.,;!?",
-    ]
-    vocabulary = ["".join(rng.choices(rng.choice(letters), k=rng.randint(1, 9))) for _ in range(600)]
-    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
-    return "".join(
-        word + rng.choice([" ", " ", " ", " ", "\n", "  ", "'s "])
-        for word in rng.choices(vocabulary, weights, k=words)
-    )
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
@@ -95,7 +75,7 @@ def test_ids_are_special_tokens_then_bytes_then_merges() -> None:
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", r"\w+|\W"])
 def test_merges_equal_the_reference(pattern: str, tie_break: Any) -> None:
-    texts = [sample_text(7, 500) + END + sample_text(8, 500), sample_text(9, 100)]
+    texts = [skewed_text(7, 500) + END + skewed_text(8, 500), skewed_text(9, 100)]
     expected = reference.train(reference.count_pretokens(texts, [END], pattern), 200, tie_break)
     tokenizer = train([text.encode() for text in texts], 457, [END], pattern, tie_break)
     assert list(tokenizer.merges) == expected
@@ -106,8 +86,8 @@ def test_threads_and_file_order_change_nothing(tmp_path: Path) -> None:
     paths = []
     for seed in range(3):
         paths.append(tmp_path / f"{seed}.txt")
-        text = END.join(sample_text(seed * 10 + document, 300) for document in range(8))
-        paths[-1].write_text((text + END) * 42, encoding="utf-8")
+        text = END.join(skewed_text(seed * 10 + document, 300) for document in range(8))
+        paths[-1].write_text((text + END) * 60, encoding="utf-8")
     assert sum(path.stat().st_size for path in paths) > 3 << 20  # enough for three threads
     first = train(paths, 800, [END], threads=1)
     for threads, order in [(2, paths), (3, paths[::-1]), (2, [paths[1], paths[2], paths[0]])]:

@@ -13,6 +13,7 @@ import pytest
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
+from skewed_texts import skewed_text
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from bpe import Tokenizer, reference, train
@@ -30,21 +31,10 @@ from tests.strategies import examples
 ALL = sorted(pre_tokenizers.ByteLevel.alphabet())
 SPECIAL = ["<unk>", "<s>", "</s>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-PARTS = ["the", "in", "er", "a", "ab", "ав", "日本", "e\u0301", "12", "\u2581", "\U0001f44d", "<x>", "-"]
 WORDS = TextRules(unk_token="<unk>", continuing_subword_prefix="##")
 TEXT = "the mill stands by the river, and the millers 日本 ## grind # " * 20
 # Entries that grow long: runs, repeated spans, characters of several bytes.
 LONG = ["a" * 3000, "ab" * 2000 + "a", ("-" * 300 + " | ") * 20, "日本語のテキスト" * 100, "abcabcabd" * 100]
-
-
-def skewed_text(seed: int, words: int = 2000) -> str:
-    """Words of skewed frequency in several scripts, so that counts tie, and whitespace of all kinds."""
-    rng = random.Random(seed)
-    known = ["".join(rng.choices(PARTS, k=rng.randint(1, 5))) for _ in range(250)]
-    weights = [1 / (rank + 1) for rank in range(len(known))]
-    return "".join(
-        word + rng.choice([" ", " ", "  ", "\n", "\t"]) for word in rng.choices(known, weights, k=words)
-    )
 
 
 def ranked_text(seed: int) -> str:
