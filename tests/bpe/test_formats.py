@@ -189,7 +189,7 @@ def test_special_tokens_of_a_pair_are_given_or_follow_the_highest_id(listed: Any
 PAIRS: dict[str, tuple[Any, Any, str]] = {
     "one part": ({}, b"a b\nab\n", "merges.txt: line 2: "),
     "outside the alphabet": ({}, "▁ a\n".encode(), "merges.txt: line 1: "),
-    "unknown entry": ({}, b"zzz b\n", "merges[0]: "),
+    "unknown entry": ({}, b"zzz b\n", r"merges\[0\]: "),
     "an ID twice": ({"a": 98}, None, "entry '[ab]': .*98"),
     "no merges": ({}, ..., "vocab.json.*merges.txt"),
 }
@@ -205,10 +205,7 @@ def test_malformed_pairs_are_refused(name: str, pair: Path) -> None:
         (pair / "merges.txt").unlink()
     elif merges is not None:
         (pair / "merges.txt").write_bytes(merges)
-    with pytest.raises(BadTokenizer, match=re.escape(message) if "[0]" in message else message) as caught:
-        Tokenizer.load(pair)
-    assert str(caught.value).startswith(str(pair))
-    assert str(caught.value).isprintable()
+    refused(pair, message)
 
 
 def test_what_a_pair_cannot_express_is_not_written(listed: Any, ranked: Any, tmp_path: Path) -> None:
