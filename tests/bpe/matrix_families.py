@@ -76,15 +76,8 @@ class Family:
     def long_text(self) -> str:
         """Return a document above the 256 KiB that one thread encodes, with pretokens above 4 KiB."""
         rng = random.Random(f"{SEED} long")
-        runs = [
-            "ab" * 3000,
-            " " * 3000,
-            "你好" * 2000,
-            "\n" * 2000,
-            "the" * 2000,
-            "=" * 5000,
-            "e\u0301" * 2000,
-        ]
+        long = [("ab", 3000), (" ", 3000), ("你好", 2000), ("\n", 2000), ("the", 2000), ("=", 5000)]
+        runs = [unit * count for unit, count in [*long, ("e\u0301", 2000)]]
         runs += ["".join(rng.choices(letters, k=3000)) for letters in ("the", "é中t", "𝄞€", "слово文字")]
         parts = [text(rng, self.tokens, 40) for _ in range(self.long_units // 40 * SCALE)]
         return "".join([*parts[:20], *rng.sample(runs, len(runs)), *parts[20:]])
@@ -209,13 +202,8 @@ def _template(ids: dict[str, int]) -> dict[str, Any]:
 
 def _roberta(ids: dict[str, int]) -> dict[str, Any]:
     first, last = ([end, ids[end]] for end in ENDS)
-    return {
-        "type": "RobertaProcessing",
-        "cls": first,
-        "sep": last,
-        "trim_offsets": True,
-        "add_prefix_space": False,
-    }
+    flags = {"trim_offsets": True, "add_prefix_space": False}
+    return {"type": "RobertaProcessing", "cls": first, "sep": last, **flags}
 
 
 def _of_tiktoken(

@@ -116,15 +116,8 @@ def test_processes_and_one_that_is_killed(corpus: Path, tmp_path: Path) -> None:
     expected = on_one_machine([corpus], tmp_path / "one", [END])
     (tmp_path / "scratch").mkdir()
     killer = KillsAWorker()
-    count_files(
-        [corpus],
-        tmp_path / "out",
-        [END],
-        workers=2,
-        text_chunk_bytes=1000,
-        scratch=tmp_path / "scratch",
-        progress=killer,
-    )
+    more: dict[str, Any] = {"workers": 2, "scratch": tmp_path / "scratch", "progress": killer}
+    count_files([corpus], tmp_path / "out", [END], text_chunk_bytes=1000, **more)
     assert killer.killed
     assert (tmp_path / "out").read_bytes() == expected
     assert not list((tmp_path / "scratch").iterdir())

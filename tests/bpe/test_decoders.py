@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import tokenizers
 
-from bpe.decoders import byte_of
 from bpe.formats.huggingface_components import decoder_from_json
 
 TOKENS = "\u2581the \u2581 mill <0xE6> <0x97> <0xA5> <0xC3> a_b _ \u0120x \u00e9".split()
@@ -38,9 +37,3 @@ def test_texts_equal_tokenizers(seed: int) -> None:
     for _ in range(60):
         tokens = rng.choices(TOKENS, k=rng.randint(1, 6))
         assert ours.apply(tokens) == theirs(value).decode(tokens), (value, tokens)
-
-
-@pytest.mark.parametrize("text", ["<0x41x", "xxx41>", "<0x4g>", "<0x41>>", "<0x4>", "<0xé1>"])
-def test_entries_that_name_no_byte(text: str) -> None:
-    assert byte_of(text) is None
-    assert byte_of("<0x41>") == 0x41

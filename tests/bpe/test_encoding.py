@@ -64,15 +64,10 @@ def chinese() -> tuple[Entries, Merges]:
             if one in entries and two in entries and one + two not in entries:
                 merges.append((one, two))
                 entries[one + two] = None
-    unreachable = [a + b for a in LETTERS + "，。" for b in LETTERS[:6] + "，"] + [
-        *LETTERS,
-        "龍鳳麟",
-        "…。",
-        "雪山",
-    ]
-    return dict(
-        enumerate([*entries, *(dict.fromkeys(map(str.encode, unreachable)).keys() - entries)])
-    ), merges
+    unreachable = [a + b for a in LETTERS + "，。" for b in LETTERS[:6] + "，"]
+    unreachable += [*LETTERS, "龍鳳麟", "…。", "雪山"]
+    entries |= dict.fromkeys(map(str.encode, unreachable))
+    return dict(enumerate(entries)), merges
 
 
 # By lead byte: ASCII, C3, CF, D0, D8, E0, E1 (four ranges), EA (two), EB, EC, ED.

@@ -53,10 +53,6 @@ def one_letter(rng: random.Random) -> bytes:
     return b"a" * 12_000_000
 
 
-def two_letters(rng: random.Random) -> bytes:
-    return b"ab" * 6_000_000
-
-
 def one_document(rng: random.Random) -> bytes:
     """Return text with entries as long as the limit, one per merge."""
     return rng.randbytes(1_000_000).translate(bytes(b"acgt"[byte % 4] for byte in range(256)))
@@ -96,7 +92,7 @@ def least_mb(tmp_path_factory: pytest.TempPathFactory) -> int:
 COUNT, TRAIN = "count {text} --output {out}", "train {text} --vocab-size 40000 --output {out}"
 SHORT = TRAIN.replace("40000", "2000")
 CASES = [
-    *((COUNT, text) for text in (words, cjk, long_lines, one_letter, two_letters)),
+    *((COUNT, text) for text in (words, cjk, long_lines, one_letter)),
     *((TRAIN, text) for text in (words, one_letter, one_document)),
     *((f"{TRAIN} --max-token-bytes 0", text) for text in (one_letter, one_document)),
     (f"{SHORT} --continue-from {{old}}", words),

@@ -194,14 +194,6 @@ def _byte_merges() -> dict[str, Any]:
     return root
 
 
-def _nul_merges() -> dict[str, Any]:
-    root = _llama()
-    for entry in ("\0", "\0\0"):
-        root["model"]["vocab"].setdefault(entry, len(root["model"]["vocab"]))
-    root["model"]["merges"].append(["\0", "\0"])
-    return root
-
-
 def _random_merges() -> dict[str, Any]:
     """Entries of a few characters, made by many different pairs."""
     rng = random.Random(3)
@@ -271,9 +263,7 @@ _BUILDERS = {
     "few-bytes-whole": lambda: _few_bytes(ignore_merges=True),
     "few-bytes-unknown": lambda: _few_bytes(unk_token="<unk>"),
     "few-bytes-fused": lambda: _few_bytes(unk_token="<unk>", fuse_unk=True),
-    "few-bytes-undecoded": lambda: _few_bytes() | {"decoder": None},
     "all-bytes-of-utf8": lambda: _few_bytes(_IN_UTF8),
-    "all-bytes-of-utf8-fused": lambda: _few_bytes(_IN_UTF8, unk_token="<unk>", fuse_unk=True),
     "mistral": lambda: _metaspace("first", False),
     "metaspace": lambda: _metaspace("always", True),
     "metaspace-never": lambda: _metaspace("never", True),
@@ -283,7 +273,6 @@ _BUILDERS = {
     "gemma": _gemma,
     "gemma-3": lambda: _gemma() | {"pre_tokenizer": None},
     "runs": _runs,
-    "runs-prepended": lambda: _runs(normalizer=PREPEND),
     "unknown": lambda: _llama(byte_fallback=False, fuse_unk=False),
     "unknown-fused": lambda: _llama(byte_fallback=False),
     "no-unknown": lambda: _llama(byte_fallback=False, unk_token=None, decoder=None),
@@ -291,20 +280,14 @@ _BUILDERS = {
     "some-bytes": lambda: document(
         trained(420), BYTES[:0xA0], normalizer=PREPEND, byte_fallback=True, unk_token="<unk>", fuse_unk=True
     ),
-    "some-bytes-unfused": lambda: document(
-        trained(420), BYTES[:0xA0], normalizer=BLOCKS, byte_fallback=True, unk_token="<unk>"
-    ),
     "byte-merges": _byte_merges,
-    "nul-merges": _nul_merges,
     "random-merges": _random_merges,
     "whole": lambda: _llama(ignore_merges=True),
     "no-normalizer": lambda: _llama(normalizer=None),
     "space-entries": lambda: _llama(normalizer={"type": "NFKC"}),
     "splits": _split,
     "suffix": lambda: _split(suffix="</w>"),
-    "suffix-fused": lambda: _split(suffix="</w>", fuse_unk=True),
     "prefix": lambda: _split(prefix="##"),
-    "whole-suffix": lambda: _split(suffix="</w>", ignore_merges=True),
     "clip": _clip,
 }
 NAMES = tuple(_BUILDERS)

@@ -14,6 +14,7 @@ import tiktoken as theirs
 import tiktoken.load as their_load
 from compared import answer
 from drawn import encodings_of_tiktoken
+from family_patterns import FAMILY_PATTERNS
 
 import bpe
 from bpe.compat import tiktoken as ours
@@ -21,12 +22,7 @@ from bpe.compat.tiktoken import core, load, registry
 from bpe.errors import BadArgument, BadTokenizer, MissingInput
 from bpe.formats.tiktoken import to_ranks
 
-PATTERN = "|".join(
-    [
-        r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+""",
-        r""" ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
-    ]
-)
+PATTERN = FAMILY_PATTERNS["cl100k of tiktoken"]
 TEXT = "The mill is where the river bends.\n\n It's  1234! Die Mühle; 水車 \U0001f44d\n " * 20
 SPECIAL = {"<|endoftext|>": 800, "<|fim|>": 801, "<|end|>": 810}
 
