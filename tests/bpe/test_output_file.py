@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import threading
 from pathlib import Path
@@ -51,15 +52,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         write_file(tmp_path / "none" / "file", b"")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        pytest.param("", "^--output: ", id="empty"),
-        pytest.param(".", r"^--output \.: ", id="dot"),
-        pytest.param("/", "^--output /: ", id="root"),
-        pytest.param("none/file", "^--output none/file: ", id="no-folder"),
-    ],
-)
-def test_an_impossible_output_was_noticed_after_the_training(name: str, message: str) -> None:
-    with pytest.raises(BadArgument, match=message):
+@pytest.mark.parametrize("name", ["", ".", "/", "none/file"])
+def test_an_impossible_output_was_noticed_after_the_training(name: str) -> None:
+    with pytest.raises(BadArgument, match=re.escape(f"--output {name}".strip() + ": ")):
         check_output(name)

@@ -21,14 +21,7 @@ from drawn import calls
 
 import bpe
 from bpe.compat import huggingface
-from bpe.compat.huggingface import (
-    AddedToken,
-    Encoding,
-    Tokenizer,
-    normalizers,
-    pre_tokenizers,
-    processors,
-)
+from bpe.compat.huggingface import AddedToken, Encoding, Tokenizer, normalizers, pre_tokenizers, processors
 from bpe.compat.huggingface.models import BPE
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
 from bpe.formats import huggingface as huggingface_file
