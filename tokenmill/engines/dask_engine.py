@@ -57,9 +57,7 @@ class DaskEngine(ClusterEngine):
         for worker, answer in answers.items():
             if isinstance(answer, tuple) and not answer[0]:
                 raise answer[1]
-            if isinstance(answer, BaseException) and not isinstance(
-                answer, OSError
-            ):  # else the worker has left
+            if isinstance(answer, BaseException) and not isinstance(answer, OSError):  # else it has left
                 raise _unable(f"dask worker {worker}", answer)
 
     def check(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tokenmill.errors import without_panic
 
-Notice = Callable[[str], None]  # shows a message to the user; called in any thread
+Notice = Callable[[str], object]  # shows a message to the user; called in any thread
 
 
 class Task(Future[Any]):

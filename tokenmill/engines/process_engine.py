@@ -38,8 +38,8 @@ from tokenmill.stores.system import start_thread
 _TICK_SECONDS = 1.0  # of waiting for a step; one such wait may include a stop of all processes
 _END_SECONDS = 5.0  # for a process to end; one that the kernel holds ends later
 _BUG = " (a bug in tokenmill: please report it)"
-_CAUSES = {signal.SIGKILL: " (probably out of memory)", signal.SIGSEGV: _BUG, signal.SIGABRT: _BUG}
-_CAUSES |= {signal.SIGBUS: _BUG, signal.SIGILL: _BUG, signal.SIGFPE: _BUG}
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_CAUSES = {signal.SIGKILL: " (probably out of memory)", **dict.fromkeys(_CRASHES, _BUG)}
 _OPEN, _CLOSED, _CANCELLED, _KILLED = range(4)  # states of an engine, in this order
 _starting = threading.Lock()  # held while the main module is hidden
 
@@ -117,12 +117,7 @@ class ProcessEngine(Engine):
     inherits = True
 
     def __init__(
-        self,
-        workers: int,
-        start_method: str = "auto",
-        *,
-        notice: Notice = lambda text: None,
-        stall_seconds: float = 0,
+        self, workers: int, start_method: str = "auto", *, notice: Notice = bool, stall_seconds: float = 0
     ) -> None:
         self.worker_count, self._start_method = workers, start_method
         self._notice, self._stall_seconds = notice, stall_seconds

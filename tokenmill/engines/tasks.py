@@ -71,10 +71,8 @@ class TaskPool:
             try:
                 running = [future for future in self._calls if not future.cancel()]
                 if isinstance(error, KeyboardInterrupt):
-                    grace = f"{GRACE_SECONDS:g} s"
-                    self._notice(
-                        f"stopping: workers have {grace} to finish. Interrupt again to stop at once."
-                    )
+                    grace = f"workers have {GRACE_SECONDS:g} s to finish"
+                    self._notice(f"stopping: {grace}. Interrupt again to stop at once.")
                 self.engine.stop(running, GRACE_SECONDS)
             except KeyboardInterrupt:  # the second one, which may arrive during the notice
                 self.engine.kill()
