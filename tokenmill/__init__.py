@@ -53,10 +53,8 @@ def import_package(name: str) -> Any:
     expected = Path(__file__).resolve().parents[1] / name / "__init__.py"
     if spec is None or spec.origin is None or Path(spec.origin).resolve() != expected:
         found = spec.origin if spec is not None else "nothing"
-        raise ImportError(
-            f"{found}: shadows tokenmill's package {name!r}. Rename or move it, or run Python with -P.",
-            name=name,
-        )
+        why = f"shadows tokenmill's package {name!r}. Rename or move it, or run Python with -P."
+        raise ImportError(f"{found}: {why}", name=name)
     return import_module(name)
 
 

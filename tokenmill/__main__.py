@@ -86,10 +86,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     modules = COMMANDS[command][0]
     if modules == _BOTH and not {"-h", "--help"} & set(rest):
         modules = (_DATASET,) if are_of_dataset(rest) else (_BPE,)
+    words, prog = (rest, f"tokenmill {command}") if command in _WHOLE else (words, "tokenmill")
     for number, module in enumerate(modules):
         if number:
             print()
-        code = _run(module, command, rest)
+        try:
+            tokenmill.import_package(module.partition(".")[0])
+        except ImportError as error:
+            complain(str(error))
+            return 4
+        code: int = import_module(module).main(words, prog=prog)
     return code
 
 
@@ -108,20 +114,6 @@ def _names_dataset(word: str) -> bool:
     if path.endswith((".zarr", ".zarr.partial")) or (is_url(word) and not path.endswith(_OF_TOKENIZERS)):
         return True
     return any(os.path.exists(os.path.join(path, name)) for name in _OF_DATASETS)  # noqa: PTH110, PTH118 - Path raises for long names
-
-
-def _run(module: str, command: str, rest: list[str]) -> int:
-    try:
-        tokenmill.import_package(module.partition(".")[0])
-    except ImportError as error:
-        complain(str(error))
-        return 4
-    words, prog = (rest, f"tokenmill {command}") if command in _WHOLE else ([command, *rest], "tokenmill")
-    try:
-        code: int = import_module(module).main(words, prog=prog)
-    except SystemExit as ended:  # argparse, after --help
-        return int(ended.code or 0)
-    return code
 
 
 def _help() -> str:

@@ -67,8 +67,6 @@ def not_installed(where: str, package: str, extra: str) -> str:
 
 def printable(text: object) -> str:
     """Escape control characters and undecodable bytes, which is safe for a terminal: "a\\nb" -> "a\\\\nb"."""
-    if str(text).isprintable():
-        return str(text)
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
         for character in str(text)

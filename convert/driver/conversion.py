@@ -54,7 +54,7 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord,
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, write_file, write_root
 from tokenmill.cli.failures import MACHINE, MEMORY, exit_code_of, one_line
-from tokenmill.cli.progress import Progress, Stage, make_progress
+from tokenmill.cli.progress import Progress, Stage
 from tokenmill.engines.choose import open_engine
 from tokenmill.engines.job import hand_out
 from tokenmill.engines.tasks import TaskPool
@@ -122,13 +122,13 @@ def dry_run(options: ConvertOptions) -> list[str]:
     if STANDARD_INPUT in options.inputs:
         raise UsageError("-: --dry-run cannot sample standard input. Pass a file instead.")
     open_workdir(options).check_output()
-    return estimate_lines(prepare(options, make_progress(options.progress)))
+    return estimate_lines(prepare(options, Progress(options.progress)))
 
 
 @contextmanager
 def _working(options: ConvertOptions, executor: Any) -> Iterator[tuple[Context, EncodeAndMerge]]:
     """Find, plan, resume and start the workers. At the end stop the workers and release the work folder."""
-    clock, progress, workspace = Clock(), make_progress(options.progress), open_workdir(options)
+    clock, progress, workspace = Clock(), Progress(options.progress), open_workdir(options)
     warnings: deque[str] = deque(maxlen=MAX_WARNINGS)
 
     def warn(text: str) -> None:

@@ -23,11 +23,9 @@ from tokenmill.errors import Advice, TokenmillError, naming, printable, with_sen
 MACHINE, MEMORY = 4, 5
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STDOUT = "stdout"  # as the name of a file in an OSError
-_INTERRUPTED = 128 + signal.SIGINT
-_READER_GONE = 128 + 13  # SIGPIPE
 # Errors of Python and the system: class, exit code, error code.
 _FOREIGN = (
-    (KeyboardInterrupt, _INTERRUPTED, "E-RUN-004"),
+    (KeyboardInterrupt, 128 + signal.SIGINT, "E-RUN-004"),
     (OSError, MACHINE, "E-SYSTEM-004"),
     (ImportError, 2, "E-SYSTEM-007"),
     ((MemoryError, BrokenExecutor), MEMORY, "E-SYSTEM-006"),
@@ -37,8 +35,9 @@ _ADVICE = {  # by errno
     errno.ENOSPC: "Free some space and run the same command again.",
     errno.EDQUOT: "Free some of your quota and run the same command again.",
     errno.EFBIG: "Raise the limit on file size (ulimit -f) and run the same command again.",
-    errno.EMFILE: "Raise the limit on open files (ulimit -n) or lower --workers.",
-    errno.ENFILE: "Raise the limit on open files (ulimit -n) or lower --workers.",
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE), "Raise the limit on open files (ulimit -n) or lower --workers."
+    ),
     errno.EAGAIN: "Raise the limit on processes (ulimit -u) or lower --workers.",
     errno.ESTALE: "Another host replaced or removed the file; run the same command again.",
     errno.EIO: "Check the disk, then run the same command again.",
@@ -61,9 +60,9 @@ def run_command(run: Callable[[], int], arguments: Sequence[str] | None, with_le
     except BrokenPipeError:  # as in `tokenmill head | head`; that is not an error
         # The interpreter flushes stdout once more when it exits, and would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _READER_GONE
-    except SystemExit:  # of --help
-        raise
+        return 128 + signal.SIGPIPE
+    except SystemExit:  # --help
+        return 0
     except BaseException as error:  # also a panic of an extension module
         return ended_by(error, "--debug" in (sys.argv if arguments is None else arguments), with_less_memory)
 

@@ -110,10 +110,14 @@ class Progress:
 
     mode: "bar" draws a tqdm bar per stage; "lines" prints a line every 30 s and at the end of a stage;
     "json" prints {"stage", "state", "current", "total", "tokens", "seconds"} and {"note"}; "none" shows nothing.
+    "auto" is a bar on a terminal and lines elsewhere. stream: stderr if None.
     """
 
     def __init__(self, mode: str = "none", stream: IO[str] | None = None) -> None:
-        self.mode, self._stream = mode, stream
+        stream = stream or sys.stderr
+        if mode == "auto" and stream is not None:
+            mode = "bar" if stream.isatty() else "lines"
+        self.mode, self._stream = mode if stream is not None else "none", stream
 
     def stage(self, name: str, total_bytes: int, watch: _Watch = bool) -> Stage:
         """Begin a stage."""
@@ -128,16 +132,6 @@ class Progress:
             say(self._stream, json.dumps({"note": text}) if self.mode == "json" else text)
 
 
-def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
-    """Return the display for --progress auto|bar|json|none; auto is a bar on a terminal and lines elsewhere."""
-    stream = stream or sys.stderr
-    if stream is None:
-        return Progress()
-    if mode == "auto":
-        mode = "bar" if stream.isatty() else "lines"
-    return Progress(mode, stream)
-
-
 def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") -> Any:
     """Return a tqdm bar. Raise BadArgument if tqdm rejects a TQDM_* variable, on import or later."""
     shown_as: dict[str, Any] = {"unit": "B", "unit_scale": True} if unit == "bytes" else {"unit": f" {unit}"}
@@ -147,8 +141,7 @@ def new_bar(name: str, total: int | None, stream: IO[str], unit: str = "bytes") 
         return tqdm(total=total, desc=name, file=stream, dynamic_ncols=True, **shown_as)
     except (ValueError, TypeError, LookupError) as error:
         names = ", ".join(sorted(name for name in os.environ if name.startswith("TQDM_")))
-        cause = printable(str(error))
-        raise BadArgument(f"{names}: rejected by tqdm ({cause}). Unset these variables.") from None
+        raise BadArgument(f"{names}: rejected by tqdm ({printable(error)}). Unset these variables.") from None
 
 
 def say(stream: IO[str] | None, line: str) -> None:

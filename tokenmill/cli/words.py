@@ -13,9 +13,7 @@ from typing import Any, Final, NoReturn
 from tokenmill.errors import shown
 from tokenmill.stores.url import is_url
 
-_ESCAPE: Final = re.compile(
-    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ntr0fv\\])|\\.?", re.DOTALL
-)
+_ESCAPE: Final = re.compile(r"(?s)\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[ntr0fv\\])|\\.?")
 # A comma separates thousands only, since "1,5" is one and a half to many people.
 _SIZE: Final = re.compile(
     r"((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?(?:([kmgt])(i?))?b?",

@@ -9,6 +9,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tokenmill.errors import printable
 from tokenmill.html.token_boxes import Box, parts
 
 SERIES: Final = ("first", "second")
@@ -21,8 +22,7 @@ Y_STEPS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 def escaped(text: str) -> str:
     """Return text as HTML for elements and attributes. Characters that are not printable are spelled out."""
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    return html.escape(shown)
+    return html.escape(printable(text))
 
 
 def box_html(box: Box, tip: str, is_special: bool = False) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
 from importlib import resources
 
 from tokenmill.html.components import cards, escaped
-
-_UNSEEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
 
 
 def page(
@@ -33,8 +31,10 @@ def page(
         resources.files(__package__).joinpath(f"page.{end}").read_text("utf-8") for end in ("css", "js")
     )
     all_scripts = [script, *scripts]
-    hashes = " ".join(f"'sha256-{_digest(each)}'" for each in all_scripts)
+    digests = [b64encode(sha256(each.encode()).digest()).decode() for each in all_scripts]
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'"
+    unseen = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
     held = "".join(f'<script type="text/plain" id="{name}">{text}</script>' for name, text in data)
     return (
         f"<!doctype html>\n{mark}{chr(10) if mark else ''}"
@@ -46,11 +46,7 @@ def page(
         f"{cards(figures) if figures else ''}</header>"
         f"<main>{''.join(sections)}</main>"
         f"<footer>Made by <code>{escaped(made_by)}</code>. This page works offline.</footer>"
-        f'<div id="tip" role="tooltip" hidden></div><div id="live" aria-live="polite" style="{_UNSEEN}"></div>{held}'
+        f'<div id="tip" role="tooltip" hidden></div><div id="live" aria-live="polite" style="{unseen}"></div>{held}'
         + "".join(f"<script>{each}</script>" for each in all_scripts)
         + "</body></html>\n"
     )
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
