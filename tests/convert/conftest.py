@@ -12,6 +12,7 @@ TESTS = Path(__file__).parents[1]
 sys.path.extend(str(TESTS / name) for name in ("convert", "convert/contract", "inputs", "stores", "bpe"))
 
 from runs import sample_text, workplace  # noqa: E402 - found on the path above
+from servers import moto_server  # noqa: E402
 
 
 @pytest.fixture
@@ -26,3 +27,10 @@ def here(folder: Path) -> Path:
     """A new current folder that holds tok.json and en.txt, a text of 60 documents."""
     (folder / "en.txt").write_bytes(sample_text(60))
     return folder
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """The address of moto's S3 server."""
+    with moto_server() as address:
+        yield address

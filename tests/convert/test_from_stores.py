@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from runs import (
     sources_of,
     tree,
 )
-from servers import BUCKET, KEY, SECRET, client_of_another_make, moto_server, s3_options
+from servers import BUCKET, KEY, SECRET, client_of_another_make, s3_options
 from strategies import END, compressed
 from web_server import web_server
 
@@ -37,12 +37,6 @@ pytest.importorskip("obstore", reason="obstore is not installed")
 pytestmark = pytest.mark.usefixtures("here")
 NAMES = ["a", "b/c", "b/d e"]
 SMALL = {"text_chunk_bytes": 1000}
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 class Place(NamedTuple):

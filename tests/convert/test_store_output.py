@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 from runs import Inline, command, convert, error_of, sample_documents, tree
-from servers import BUCKET, KEY, SECRET, moto_server, s3_options
+from servers import BUCKET, KEY, SECRET, s3_options
 from store_runs import OPTIONS, Output, expired_leases
 from strategies import compressed
 
@@ -21,12 +21,6 @@ from tokenmill.stores import AlreadyThere, Entry, lease, open_store
 from tokenmill.stores.object import ObjectStore
 
 pytest.importorskip("obstore", reason="obstore is not installed")
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture(autouse=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import ArgumentError, Loader, Mixture, PackedSequences
+from flat_tokens import ArgumentError, Loader, Mixture
 from flat_tokens.grain import BatchSource, RowSource
 
 
@@ -17,14 +16,6 @@ from flat_tokens.grain import BatchSource, RowSource
 def source(make_dataset: Any, random_sequences: Any) -> RowSource:
     train = flat_tokens.open(make_dataset(random_sequences(1, 60))).train
     return RowSource(train, 5, fields=("inputs", "targets", "is_seq_start"))
-
-
-def test_items(source: RowSource) -> None:
-    assert list(source[0]) == ["inputs", "targets", "is_seq_start"]
-    assert source[0]["inputs"].dtype == source[0]["targets"].dtype == np.int32
-    assert list(RowSource(source.array, 5)[0]) == ["input_ids", "labels"]
-    packed = PackedSequences(source.array, 12)
-    assert "max_seq_len=12" in repr(RowSource(packed, 12))
 
 
 def test_batches_as_items(source: RowSource) -> None:

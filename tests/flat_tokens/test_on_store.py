@@ -96,9 +96,7 @@ def test_unfinished_datasets_are_not_opened(make_dataset: Any) -> None:
     store = copy_dataset(root, new_store())
     store.delete(["manifest.json"])
     for open_it in (flat_tokens.open, flat_tokens.verify_dataset):
-        with pytest.raises(
-            DatasetError,
-        ):
+        with pytest.raises(DatasetError):
             open_it(store)
 
 

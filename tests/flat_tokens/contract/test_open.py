@@ -22,7 +22,14 @@ import flat_tokens
 from flat_tokens import ArgumentError, DatasetError
 from flat_tokens.storage import zstd_frames
 from flat_tokens.storage.layout import ArrayLayout
-from tests.flat_tokens.contract.drawn_datasets import COMPRESSIONS, Drawn, check_equal, datasets, layouts
+from tests.flat_tokens.contract.drawn_datasets import (
+    COMPRESSIONS,
+    Drawn,
+    check_equal,
+    datasets,
+    files_of,
+    layouts,
+)
 from tests.flat_tokens.small_datasets import EXAMPLE, from_sequences, write_dataset
 
 zarr_warns = pytest.mark.filterwarnings("ignore:Object at .* is not recognized")
@@ -135,17 +142,13 @@ def test_other_codecs_are_named(tmp_path: Path, options: dict[str, Any], name: s
     assert "\n" not in str(caught.value)
 
 
-def files_of(root: Path, part: str) -> list[Path]:
-    return sorted(path for path in (root / part).rglob("*") if path.is_file())
-
-
 @given(
     drawn=datasets().filter(lambda drawn: len(drawn.sequences) > 3 and not drawn.is_on_store), data=st.data()
 )
 def test_a_damaged_file_is_one_error(folder: Path, drawn: Drawn, data: st.DataObject) -> None:
     """Truncated anywhere, removed or replaced by a folder: reading equals the original or raises one line."""
     root = drawn.write_in(folder)
-    damaged = data.draw(st.sampled_from(sorted(str(path) for path in files_of(root, "train"))).map(Path))
+    damaged = data.draw(st.sampled_from(sorted(str(path) for path in files_of(root / "train"))).map(Path))
     kind = data.draw(st.sampled_from(["truncate", "remove", "folder", "pipe"]))
     whole = damaged.read_bytes()
     damaged.unlink()
