@@ -381,16 +381,16 @@ class PretokenCounter:
         pretoken_bytes: the pretokens, concatenated.
         ends: the end of each pretoken.
         """
-    def __len__(self) -> int: ...
     def drain(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
         """Return the bytes of the pretokens, concatenated, their ends, and their counts. Reset the counter.
 
         Pretokens are sorted by bytes, so the result does not depend on the number of threads.
         """
-    def memory_bytes(self) -> int:
-        """Return the memory of the counts. drain() also needs 16 bytes per pretoken plus its bytes."""
     def counted_bytes(self) -> int:
-        """Return the part of memory_bytes() that grows with the counts: everything except the tables of the threads."""
+        """Return the memory that grows with the counts: everything except the tables of the threads.
+
+        drain() also needs 16 bytes per pretoken plus its bytes.
+        """
 
 def trim_memory() -> None:
     """Return freed memory that malloc still holds to the system, if malloc supports it."""

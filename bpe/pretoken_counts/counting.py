@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 THREAD_BLOCK_BYTES: Final = 2 << 20
 MAX_BLOCK_BYTES: Final = 256 << 20
 PYTHON_BLOCK_BYTES: Final = 2 << 20  # at most a second in the regex package
-# Tables per thread for counting and sorting (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
+# Tables per thread for counting and sorting (bpe/native/train/thread_local_counts.hpp, sorted_run.hpp).
 THREAD_BYTES: Final = 10 << 20
 SPILL_SHARE: Final = 8  # counts are spilled when they take an eighth of the free memory
 
@@ -216,7 +216,7 @@ class Counting:
         self.tally.report_to(self._progress)
         if not self._runs:
             return CountSet([PretokenCounts(*self._counter.drain(), facts)], facts)
-        if len(self._counter):
+        if self._counter.counted_bytes():
             self._spill()
         return CountSet(self._runs, facts)
 

@@ -79,17 +79,6 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows, std::opti
 
 } // namespace
 
-std::optional<bpe::TextDecoding> text_decoding_from(const std::optional<TextDecodingTuple> &decoding) {
-  if (!decoding)
-    return std::nullopt;
-  const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
-  const auto &[replaced, stripped, strip_count, special_tokens] = *decoding;
-  bpe::TextDecoding made{{}, text(stripped), strip_count, added_tokens_from(special_tokens).contents()};
-  for (const auto &[what, by] : replaced)
-    made.replaced.emplace_back(text(what), text(by));
-  return made;
-}
-
 void bind_encoder(nb::module_ &m) {
   nb::class_<bpe::AddedTokens>(m, "AddedTokens")
       .def(

@@ -36,6 +36,17 @@ bpe::EntryFile file_of(const nb::dict &entries, const std::optional<Items<nb::tu
   return file;
 }
 
+std::optional<bpe::TextDecoding> text_decoding_from(const std::optional<TextDecodingTuple> &decoding) {
+  if (!decoding)
+    return std::nullopt;
+  const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
+  const auto &[replaced, stripped, strip_count, special_tokens] = *decoding;
+  bpe::TextDecoding made{{}, text(stripped), strip_count, added_tokens_from(special_tokens).contents()};
+  for (const auto &[what, by] : replaced)
+    made.replaced.emplace_back(text(what), text(by));
+  return made;
+}
+
 nb::object fault_of(const bpe::EntryFile &file) {
   static constexpr const char *kinds[] = {"",    "json", "utf8",  "vocab", "merges",
                                           "key", "id",   "merge", "line"};

@@ -138,11 +138,6 @@ void bind_training(nb::module_ &m) {
             }
           },
           nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"))
-      .def("__len__",
-           [](bpe::PretokenCounter &self) {
-             nb::gil_scoped_release unlocked;
-             return self.size();
-           })
       .def("drain",
            [](bpe::PretokenCounter &self) {
              bpe::PretokenItems items;
@@ -153,11 +148,6 @@ void bind_training(nb::module_ &m) {
              return nb::make_tuple(owned_array<uint8_t>(std::move(items.bytes), items.byte_count),
                                    owned_array<uint64_t>(std::move(items.ends), items.size),
                                    owned_array<uint64_t>(std::move(items.counts), items.size));
-           })
-      .def("memory_bytes",
-           [](bpe::PretokenCounter &self) {
-             nb::gil_scoped_release unlocked;
-             return self.memory_bytes();
            })
       .def("counted_bytes", [](bpe::PretokenCounter &self) {
         nb::gil_scoped_release unlocked;

@@ -11,8 +11,6 @@ namespace bpe::python {
 using TextDecodingTuple =
     std::tuple<std::vector<std::pair<nb::bytes, nb::bytes>>, nb::bytes, size_t, nb::dict>;
 
-std::optional<bpe::TextDecoding> text_decoding_from(const std::optional<TextDecodingTuple> &decoding);
-
 // An encoder with the decoder for its vocabulary. Immutable.
 struct TokenizerCore {
   const bpe::Encoder encoder;

@@ -8,7 +8,10 @@
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace bpe {
 
@@ -30,38 +33,29 @@ size_t start_before(std::string_view text, size_t place) {
 
 // Maps without parameters are shared.
 const CharacterMap *map_named(std::string_view name) {
-  if (name == "lowercase") {
-    static const CharacterMap map = lower_case_map();
-    return &map;
-  }
-  if (name == "strip_accents") {
-    static const CharacterMap map = removing_map(unicode::combining_marks);
-    return &map;
-  }
-  if (name == "nmt") {
-    static const CharacterMap map = clean_map(unicode::nmt_removed, unicode::nmt_spaces);
-    return &map;
-  }
-  if (name == "bert_clean") {
-    static const CharacterMap map = clean_map(unicode::bert_removed, unicode::bert_spaces);
-    return &map;
-  }
-  if (name == "bert_ideographs") {
-    static const CharacterMap map = spaced_ideographs_map();
-    return &map;
-  }
-  if (name == "bert_clean_ideographs") {
-    static const CharacterMap map = map_named("bert_clean")->followed_by(*map_named("bert_ideographs"));
-    return &map;
-  }
-  if (name == "bert_accents") {
-    static const CharacterMap map = removing_map(unicode::nonspacing_marks);
-    return &map;
-  }
-  if (name == "bert_accents_lowercase") {
-    static const CharacterMap map = map_named("bert_accents")->followed_by(*map_named("lowercase"));
-    return &map;
-  }
+  using Make = CharacterMap (*)();
+  static constexpr std::pair<std::string_view, Make> makers[] = {
+      {"lowercase", lower_case_map},
+      {"strip_accents", [] { return removing_map(unicode::combining_marks); }},
+      {"nmt", [] { return clean_map(unicode::nmt_removed, unicode::nmt_spaces); }},
+      {"bert_clean", [] { return clean_map(unicode::bert_removed, unicode::bert_spaces); }},
+      {"bert_ideographs", spaced_ideographs_map},
+      {"bert_clean_ideographs",
+       [] { return map_named("bert_clean")->followed_by(*map_named("bert_ideographs")); }},
+      {"bert_accents", [] { return removing_map(unicode::nonspacing_marks); }},
+      {"bert_accents_lowercase",
+       [] { return map_named("bert_accents")->followed_by(*map_named("lowercase")); }},
+  };
+  static std::recursive_mutex mutex;
+  static std::map<std::string_view, CharacterMap> made;
+  for (const auto &[known, make] : makers)
+    if (known == name) {
+      const std::lock_guard lock(mutex);
+      auto found = made.find(known);
+      if (found == made.end())
+        found = made.emplace(known, make()).first;
+      return &found->second;
+    }
   return nullptr;
 }
 

@@ -1,4 +1,4 @@
-#include "train/merge_runs.hpp"
+#include "train/sorted_run.hpp"
 
 #include "common/thread_team.hpp"
 

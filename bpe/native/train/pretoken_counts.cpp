@@ -3,7 +3,6 @@
 #include "common/thread_team.hpp"
 #include "normalize/normalized_cut.hpp"
 #include "text/utf8.hpp"
-#include "train/merge_runs.hpp"
 
 #include <algorithm>
 #include <array>
@@ -330,15 +329,6 @@ void PretokenCounter::merge_all() {
   merge_runs();
 }
 
-size_t PretokenCounter::size() {
-  std::lock_guard busy(busy_);
-  merge_all();
-  size_t size = 0;
-  for (const SortedRun &run : merged_)
-    size += run.size();
-  return size;
-}
-
 PretokenItems PretokenCounter::drain() {
   std::lock_guard busy(busy_);
   merge_all();
@@ -349,14 +339,6 @@ PretokenItems PretokenCounter::drain() {
   merged_size_ = 0;
   memory_.clear();
   return result;
-}
-
-size_t PretokenCounter::memory_bytes() {
-  size_t bytes = counted_bytes();
-  std::lock_guard busy(busy_);
-  for (const Own &own : own_)
-    bytes += own.counts.free_table_bytes() + own.sorter.memory_bytes();
-  return bytes;
 }
 
 size_t PretokenCounter::counted_bytes() {

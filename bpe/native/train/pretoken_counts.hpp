@@ -15,8 +15,7 @@
 #include "pretokenize/later_phases.hpp"
 #include "pretokenize/text_window.hpp"
 #include "text/special_tokens.hpp"
-#include "train/pretoken_items.hpp"
-#include "train/run_sorter.hpp"
+#include "train/sorted_run.hpp"
 #include "train/thread_local_counts.hpp"
 
 #include <memory>
@@ -47,15 +46,11 @@ public:
   // Add `count` to one pretoken. Ignores an empty pretoken or a count of 0.
   void add(const uint8_t *bytes, size_t size, uint64_t count);
 
-  // Cost: the same as drain().
-  size_t size();
   // Return the counts, reset them and release the memory. Cost: merges the runs, with the number of threads
   // given to count().
   PretokenItems drain();
-  // Return the memory of the counts. drain() needs up to 16 bytes per pretoken plus its bytes in addition.
-  size_t memory_bytes();
-  // Return the part of it that grows with the counts: everything except empty cells of the threads' tables
-  // and sort buffers.
+  // Return the memory that grows with the counts: everything except empty cells of the threads' tables and
+  // sort buffers. drain() needs up to 16 bytes per pretoken plus its bytes in addition.
   size_t counted_bytes();
 
   // Return the largest offset where a text that continues may be cut without changing the counts, or 0 if

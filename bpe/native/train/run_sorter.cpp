@@ -1,4 +1,4 @@
-#include "train/run_sorter.hpp"
+#include "train/sorted_run.hpp"
 
 #include <algorithm>
 #include <array>

@@ -14,6 +14,7 @@
 #include "train/pretoken_key.hpp"
 #include "train/run_memory.hpp"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -122,5 +123,31 @@ inline void SortedRun::add_to_last(uint64_t count) {
   count += last.count();
   std::memcpy(last.text() + 8, &count, 8);
 }
+
+// Converts the cells of tables to sorted runs, with a reused buffer.
+class RunSorter {
+public:
+  // Return the run of the non-empty cells, `used` distinct ones in any order.
+  SortedRun sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory);
+
+private:
+  std::unique_ptr<PretokenRecord[]> records_, spare_;
+  size_t room_ = 0;
+};
+
+// Return the sum of the runs, which are consumed, as runs that are each less than the next, using `threads`
+// threads. Cost: two comparisons per record and doubling of the number of runs. Memory: the sum, and a few
+// blocks per run and thread.
+std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&runs, RunMemory &memory, unsigned threads);
+
+// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]). Pretokens are ascending as byte strings and
+// distinct.
+struct PretokenItems {
+  size_t size = 0, byte_count = 0;
+  PageMemory bytes, ends, counts; // uint8[byte_count], uint64[size], uint64[size]
+};
+
+// Convert runs that are each less than the next, and release their blocks during the conversion.
+PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads);
 
 } // namespace bpe

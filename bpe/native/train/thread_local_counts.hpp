@@ -32,7 +32,6 @@ public:
   }
 
   const std::vector<PretokenCell> &cells() const { return cells_; }
-  size_t free_table_bytes() const { return (cells_.capacity() - used_) * sizeof(PretokenCell); }
   size_t text_bytes_held() const { return text_.memory_bytes(); } // of the long pretokens
   void clear() {
     std::fill(cells_.begin(), cells_.end(), PretokenCell{});
