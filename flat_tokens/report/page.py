@@ -184,7 +184,10 @@ def _plots(
 ) -> str:
     """Return a histogram per split, on one scale. columns: the counts of each split."""
     shares = [column / max(column.sum(), 1) for column in columns]
-    top, step = max(float(share.max()) or 1.0 for share in shares), max(-(-len(labels) // 16), 1)
+    top = max(float(share.max()) or 1.0 for share in shares)
+    step = max(
+        -(-len(labels) * max(map(len, labels), default=0) // 48), 1
+    )  # about 48 characters fit below the bars
     plots = []
     for split, series, share, note, tip in zip(figures.splits, SERIES, shares, notes, tips, strict=True):
         highest = f"; the highest bar is {numbers.percent(share.max(), 1)}" if share.any() else ""
