@@ -21,6 +21,9 @@ from targets_tokenizers import DOCUMENTS, family
 from bpe import BadTokenizer, Tokenizer
 from bpe.formats import huggingface
 from bpe.normalizers import Charsmap, Normalizer
+from bpe.pretokenization import transitions
+from bpe.pretokenization.components import Split
+from bpe.pretokenizer import Pretokenizer
 from flat_tokens.errors import DatasetError
 from flat_tokens.exchange.formats import ReadOptions, module_of
 from tokenmill.inputs.errors import BadInput
@@ -75,6 +78,17 @@ def test_a_charsmap_with_a_key_of_three_letters() -> None:
 
     normalizer = Normalizer((Charsmap(build({"abc": "A", "d": "D", "efgh\u4e2d": "E"})),))
     assert normalizer.apply_to_text("abcab abcd efgh efgh\u4e2d") == "Aab AD efgh E"
+
+
+def test_a_pattern_with_many_walks_is_compiled_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The regex package cuts it instead, with the same pieces."""
+    expression = r"\p{L}{1,3}(?=a)|\s+(?!\S)|."
+    compiled = Pretokenizer((Split(expression, "oniguruma"),)).checked()
+    assert compiled.slow_because is None
+    monkeypatch.setattr(transitions, "MAX_WALKS", 10)
+    other = Pretokenizer((Split(expression + "|b", "oniguruma"),)).checked()
+    assert "more than 10 walks" in str(other.slow_because)
+    assert other.pretokens("abca  d") == compiled.pretokens("abca  d")
 
 
 def test_an_npy_header_that_is_not_python(tmp_path: Path) -> None:
