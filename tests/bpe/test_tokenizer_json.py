@@ -380,7 +380,7 @@ def changes(value: Any) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
     """Yield each document with one wrong value, with its path and the value; ... if it is missing."""
     for path in places(value):
         for wrong in (*WRONG, ...):
-            changed = copy.deepcopy(value)
+            changed = json.loads(json.dumps(value))  # components are shared
             parent = value_at(changed, path[:-1])
             if wrong is ...:
                 del parent[path[-1]]
