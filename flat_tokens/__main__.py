@@ -11,7 +11,7 @@ import argparse
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from tokenmill.stores import is_url
 
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
 MAX_WORKERS = 4096
-MAX_COUNT = 2**31 - 1  # sequences or tokens to show or to sample
+COUNT: Any = {"type": whole(2**31 - 1), "metavar": "N"}  # of sequences or tokens to show or to sample
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m flat_tokens") -> int:
@@ -86,9 +86,8 @@ def build_parser(prog: str = "python -m flat_tokens") -> Parser:
         epilog="Run '%(prog)s COMMAND --help' for the options of a command.",
     )
     subparsers = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    for add_options in (_add_info, _add_verify, _add_head, _add_report, exchange.add_export):
-        command = add_options(subparsers)
-        if add_options not in (_add_verify, _add_report):
+    for command in (*_add_own(subparsers), exchange.add_export(subparsers)):
+        if command.get_default("run") not in (commands.verify, commands.report):
             about = "only sequences of this source, or of all that match a glob such as 'en/*'; repeatable"
             command.add_argument("--source", action="append", default=[], metavar="NAME", help=about)
         about = "dataset folder or URL, such as s3://bucket/owt.zarr"
@@ -103,76 +102,62 @@ def _dataset(text: str) -> str | Path:
     return text if is_url(text) else path_word(text)
 
 
-def _add_info(subparsers: Any) -> Parser:
-    info: Parser = subparsers.add_parser(
-        "info",
-        help="describe a dataset",
-        usage="%(prog)s DATASET [options]",
-        description="Describe a dataset: token counts, sequence lengths, storage, tokenizer, options, and sources.",
-        examples=("owt.zarr", "owt.zarr --json", "owt.zarr --source 'en/*'"),
-    )
-    info.add_argument("--json", action="store_true", help="print JSON")
-    info.set_defaults(run=commands.info)
-    return info
+def _add_own(subparsers: Any) -> list[Parser]:
+    """Add the parsers of info, verify, head and report, without DATASET."""
+    parsers: list[Parser] = []
 
+    def command(run: Callable[..., int], about: str, description: str, *examples: str) -> Any:
+        usage = "%(prog)s DATASET [options]"
+        texts: Any = {"help": about, "usage": usage, "description": description, "examples": examples}
+        parsers.append(subparsers.add_parser(run.__name__, **texts))
+        parsers[-1].set_defaults(run=run)
+        return parsers[-1].add_argument
 
-def _add_verify(subparsers: Any) -> Parser:
-    verify: Parser = subparsers.add_parser(
-        "verify",
-        help="check every file and token of a dataset",
-        usage="%(prog)s DATASET [options]",
-        description="Check every file and every token of a dataset. The exit code is 3 if the dataset is damaged.",
-        examples=("owt.zarr && echo sound", "s3://bucket/owt.zarr --storage-option region=eu-west-1"),
+    add = command(
+        commands.info,
+        "describe a dataset",
+        "Describe a dataset: token counts, sequence lengths, storage, tokenizer, options, and sources.",
+        *("owt.zarr", "owt.zarr --json", "owt.zarr --source 'en/*'"),
     )
-    verify.add_argument("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="print JSON")
+
+    add = command(
+        commands.verify,
+        "check every file and token of a dataset",
+        "Check every file and every token of a dataset. The exit code is 3 if the dataset is damaged.",
+        *("owt.zarr && echo sound", "s3://bucket/owt.zarr --storage-option region=eu-west-1"),
+    )
+    add("--json", action="store_true", help="print JSON")
     workers = "number of worker processes (default: number of CPUs, at most 16)"
-    _add_count(verify, "--workers", default=DEFAULT_WORKERS, most=MAX_WORKERS, help=workers)
-    verify.set_defaults(run=commands.verify)
-    return verify
+    add("--workers", default=DEFAULT_WORKERS, type=whole(MAX_WORKERS), metavar="N", help=workers)
 
-
-def _add_head(subparsers: Any) -> Parser:
-    head: Parser = subparsers.add_parser(
-        "head",
-        help="print the first sequences of a dataset",
-        usage="%(prog)s DATASET [options]",
-        description="Print the first sequences of a dataset as token IDs and text.",
-        examples=("owt.zarr", "owt.zarr -n 5 --split validation", "owt.zarr --source 'en/*' --json"),
+    add = command(
+        commands.head,
+        "print the first sequences of a dataset",
+        "Print the first sequences of a dataset as token IDs and text.",
+        *("owt.zarr", "owt.zarr -n 5 --split validation", "owt.zarr --source 'en/*' --json"),
     )
-    head.add_argument("--json", action="store_true", help="print one JSON object per sequence")
-    _add_count(head, "-n", "--sequences", default=3, help="number of sequences (default: %(default)s)")
-    _add_count(head, "--tokens", default=64, help="number of IDs per sequence (default: %(default)s)")
-    head.add_argument("--split", choices=SPLITS, default="train", help="split to read (default: train)")
-    exchange.add_tokenizer(head, "tokenizer.json to decode with (default: the dataset's own)")
-    head.set_defaults(run=commands.head)
-    return head
+    add("--json", action="store_true", help="print one JSON object per sequence")
+    add("-n", "--sequences", default=3, help="number of sequences (default: %(default)s)", **COUNT)
+    add("--tokens", default=64, help="number of IDs per sequence (default: %(default)s)", **COUNT)
+    add("--split", choices=SPLITS, default="train", help="split to read (default: train)")
+    exchange.add_tokenizer(add, "tokenizer.json to decode with (default: the dataset's own)")
 
-
-def _add_report(subparsers: Any) -> Parser:
-    report: Parser = subparsers.add_parser(
-        "report",
-        help="write an HTML report on a dataset",
-        usage="%(prog)s DATASET [options]",
-        description="Write a standalone HTML page with sizes, sequence lengths, token frequencies, and sequences with\n"
+    add = command(
+        commands.report,
+        "write an HTML report on a dataset",
+        "Write a standalone HTML page with sizes, sequence lengths, token frequencies, and sequences with\n"
         "colored tokens. Large datasets are sampled.",
-        examples=("owt.zarr", "owt.zarr --output owt.html -n 20"),
+        *("owt.zarr", "owt.zarr --output owt.html -n 20"),
     )
     page = "page to write, or - for stdout (default: NAME.report.html in the current folder)"
-    report.add_argument("-o", "--output", type=path_word, metavar="FILE", help=page)
-    replace = "replace FILE even if it is not an earlier report"
-    report.add_argument("--overwrite", action="store_true", help=replace)
-    shown = "sequences to show per split (default: %(default)s)"
-    _add_count(report, "-n", "--sequences", default=6, help=shown)
-    _add_count(report, "--tokens", default=400, help="tokens to show per sequence (default: %(default)s)")
-    sampled = "tokens to sample per split (default: %(default)s)"
-    _add_count(report, "--sample-tokens", default=2**23, help=sampled)
-    exchange.add_tokenizer(report, "tokenizer.json to decode with (default: the dataset's own)")
-    report.set_defaults(run=commands.report)
-    return report
-
-
-def _add_count(command: Parser, *names: str, most: int = MAX_COUNT, **options: Any) -> None:
-    command.add_argument(*names, type=whole(most), metavar="N", **options)
+    add("-o", "--output", type=path_word, metavar="FILE", help=page)
+    add("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
+    add("-n", "--sequences", default=6, help="sequences to show per split (default: %(default)s)", **COUNT)
+    add("--tokens", default=400, help="tokens to show per sequence (default: %(default)s)", **COUNT)
+    add("--sample-tokens", default=2**23, help="tokens to sample per split (default: %(default)s)", **COUNT)
+    exchange.add_tokenizer(add, "tokenizer.json to decode with (default: the dataset's own)")
+    return parsers
 
 
 if __name__ == "__main__":

@@ -102,25 +102,6 @@ def tokenizer_file(path: Path | None) -> None:
         raise ArgumentError(f"--tokenizer: no such file (got {printable(str(path))})")
 
 
-def no_folder(output: Path) -> ArgumentError:
-    """The error for an --output in a folder that does not exist."""
-    return ArgumentError(
-        f"--output: its folder does not exist (got {printable(str(output))}). Create it first."
-    )
-
-
-def output_outside(output: Path, dataset: object) -> None:
-    """Raise ArgumentError if --output is in the folder of a dataset: `verify` would report an extra file."""
-    if isinstance(dataset, Path) and dataset.is_dir():
-        places = [
-            place for path in (output, output.parent) for place in (path.resolve(), *path.resolve().parents)
-        ]
-        if dataset.resolve() in places:
-            raise ArgumentError(
-                f"--output: must be outside the dataset (got {printable(str(output))}). Choose another path."
-            )
-
-
 def shown(value: Any) -> str:
     """A value for an error message."""
     return printable(repr(value), 60)

@@ -23,6 +23,7 @@ from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 from tokenmill.cli.standard_streams import complain
 from tokenmill.engines.process_engine import ProcessEngine
+from tokenmill.inputs.sizes import counted
 
 LINE_COLUMNS = 100
 SHOWN_SOURCES = 20
@@ -146,8 +147,7 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
 def _verdict(report: VerifyReport) -> str:
     where = printable(str(report.path))
     if not report.ok:
-        count = len(report.problems)
-        return f"{where}: DAMAGED, {count} problem{'s' if count != 1 else ''}, listed above"
+        return f"{where}: DAMAGED, {counted(len(report.problems), 'problem')}, listed above"
     read = f"{report.file_count:,} files, {report.byte_count:,} bytes"
     compared = "all files match the manifest"
     checked = compared if report.has_manifest else "no manifest, so only the format was checked"

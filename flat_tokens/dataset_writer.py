@@ -13,7 +13,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -148,6 +148,9 @@ class Writer:
                 "empty_documents": {name: own.empty_documents for name, own in splits},
             }
             self._output.complete()
+            version = "unknown"
+            with suppress(metadata.PackageNotFoundError):  # an uninstalled checkout
+                version = metadata.version("tokenmill")
             writer.write_root(
                 self._root,
                 {name: own.record for name, own in splits},
@@ -156,7 +159,7 @@ class Writer:
                 tokenizer=self.tokenizer,
                 sources=self.sources,
                 options=counts | self.options,
-                versions={"tokenmill": _version()},
+                versions={"tokenmill": version},
             )
             verify_dataset(self._root).require_ok()
             self._output.publish()
@@ -197,10 +200,3 @@ class Writer:
         self._files.append(writer.write_file(self._root, TOKENIZER_NAME, data))
         facts["sha256"] = facts["source_sha256"] = hashlib.sha256(data).hexdigest()
         self.tokenizer = facts
-
-
-def _version() -> str:
-    try:
-        return metadata.version("tokenmill")
-    except metadata.PackageNotFoundError:  # an uninstalled checkout
-        return "unknown"

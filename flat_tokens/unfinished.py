@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from flat_tokens.arguments import invalid
@@ -41,7 +42,7 @@ class Unfinished:
     """
 
     def __init__(self, output: Path, overwrite: bool, not_ours: Callable[[Path], str | None]) -> None:
-        self._output, self._overwrite, self._not_ours = output, overwrite, not_ours
+        self._output, self._check_output = output, partial(check_output, output, overwrite, not_ours)
         if output.name in ("", ".."):
             raise invalid("output", "must name a new folder", str(output))
         self._root = output.with_name(f"{output.name}.partial")
@@ -82,9 +83,6 @@ class Unfinished:
         sync_in_background(self.folder).result()
         self._check_output()  # again, since it may exist by now
         swap_in(self.folder, self._output, self._replaced)
-
-    def _check_output(self) -> None:
-        check_output(self._output, self._overwrite, self._not_ours)
 
     def _clear(self) -> None:
         for path in (self.folder, self._replaced):

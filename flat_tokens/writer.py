@@ -39,7 +39,7 @@ from flat_tokens.storage.manifest import (
     source_lines,
 )
 from flat_tokens.storage.nodes import group_files, split_files
-from flat_tokens.storage.places import Place, StorePath, locate
+from flat_tokens.storage.places import StorePath, locate
 from flat_tokens.storage.shards import join_shard, pad
 from tokenmill.stores import Store
 from tokenmill.stores.names import write_whole
@@ -48,17 +48,12 @@ _LINES_AT_ONCE = 1000
 Destination = Path | Store
 
 
-def place_of(root: Destination) -> Place:
-    """Return the location from which a dataset written to `root` is read."""
-    return locate("root", root)
-
-
 def create_arrays(root: Destination, split: str, layout: ArrayLayout, has_mask: bool = False) -> None:
     """Make the folders of a split's arrays, so that runs can be written before the sizes of the arrays are known.
 
     `create_split` writes the metadata, before or after the runs. A store has no folders.
     """
-    place = place_of(root)
+    place = locate("root", root)
     if isinstance(place, Path):
         for array in flat_format.DTYPES:
             if has_mask or array != flat_format.MASK_NAME:
@@ -86,7 +81,7 @@ def create_split(
         raise invalid("seq_count", rule, seq_count)
     if not 0 <= max_token_id <= flat_format.LARGEST_TOKEN_ID:
         raise invalid("max_token_id", f"must be in [0, {flat_format.LARGEST_TOKEN_ID}]", max_token_id)
-    if layout.zarr_format != 3 and isinstance(place_of(root), StorePath):
+    if layout.zarr_format != 3 and isinstance(locate("root", root), StorePath):
         raise invalid("zarr_format", "must be 3 for a dataset on a store", layout.zarr_format)
     create_arrays(root, split, layout, has_mask)
     files = split_files(layout, split, token_count, seq_count, max_token_id, has_mask)
@@ -234,7 +229,7 @@ def _put(
     if_absent: bool = False,
 ) -> None:
     """Write a file or object, whole or not at all. if_absent: on a store, raise AlreadyThere if it exists."""
-    place = place_of(root)
+    place = locate("root", root)
     if isinstance(place, StorePath):
         place.store.put(relative, payload, if_absent)
         return

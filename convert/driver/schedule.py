@@ -44,7 +44,8 @@ from convert.shards.merge import MergeTask, are_intact, lost_shards, merge
 from convert.workdir.workdir import WorkDir
 from flat_tokens.format import SPLITS, TOKENS_NAME
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.writer import create_arrays, place_of
+from flat_tokens.storage.places import locate
+from flat_tokens.writer import create_arrays
 from tokenmill.cli.progress import Progress, Stage
 from tokenmill.engines.engine import Engine
 from tokenmill.engines.job import JobKey
@@ -360,7 +361,7 @@ def _intact(context: Context, written: list[tuple[MergeTask, list[FileRecord]]])
     """Return the indexes of merge tasks with intact files."""
     tasks = context.workspace.recorded.tasks
     reads_all = context.job.options.verify == "full" or DAMAGE in tasks
-    place = place_of(context.workspace.dataset)
+    place = locate("root", context.workspace.dataset)
     if not isinstance(place, Path) and not reads_all:
         sizes = {entry.key: entry.size for entry in place.store.list()} if written else {}
         return {

@@ -16,8 +16,9 @@ from convert.shards.shard_store import ShardStore
 from flat_tokens.format import DTYPES, MASK_NAME, STARTS_NAME, TOKENS_NAME
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.places import locate
 from flat_tokens.verify_units import verify_files
-from flat_tokens.writer import place_of, write_run
+from flat_tokens.writer import write_run
 from tokenmill.engines.job import JobKey, find_job
 from tokenmill.engines.worker_process import take_step
 from tokenmill.inputs.buffers import thread_buffer
@@ -119,7 +120,7 @@ def merge(task: MergeTask, key: JobKey, unneeded: Sequence[str] = ()) -> list[Fi
     """
     job: Job = find_job(key)
     job.shards.store.delete(unneeded)
-    place, to = place_of(job.dataset), (job.dataset, task.split, job.layout)
+    place, to = locate("root", job.dataset), (job.dataset, task.split, job.layout)
     first, written = task.first, list[FileRecord]()
     with naming(f"{place}/{task.split}"):
         for unit in _units(job, task):
@@ -164,7 +165,7 @@ def are_intact(check: tuple[int, Sequence[FileRecord], bool], key: JobKey) -> bo
     check: (number of the merge task, its files, whether to compare the content of all of them).
     """
     _, files, reads_all = check
-    place = place_of(find_job(key).dataset)
+    place = locate("root", find_job(key).dataset)
     if isinstance(place, Path) and any(_size_of(place / file.path) != file.bytes for file in files):
         return False
     return not verify_files(place, tuple(files if reads_all else sorted(files)[::SAMPLED_SHARE])).problems

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from flat_tokens import opening
@@ -14,6 +15,7 @@ from tokenmill.cli.parser import Parser
 from tokenmill.cli.shared_arguments import add_layout
 from tokenmill.cli.standard_streams import complain
 from tokenmill.cli.words import path_word, whole
+from tokenmill.inputs.sizes import counted
 from tokenmill.stores import is_url
 
 SEPARATOR_PLACES = {"last": "ends", "first": "begins", "dropped": "was dropped between"}
@@ -46,7 +48,7 @@ def add_export(subparsers: Any) -> Parser:
     about = "type of the IDs: uint16, uint32, or int32 (default: uint16 in nanogpt, else the narrowest)"
     add("--dtype", metavar="TYPE", help=about)
     add("--text", action="store_true", help="also write the text of each document (jsonl)")
-    add_tokenizer(parser, "tokenizer.json to decode with (default: the dataset's own)")
+    add_tokenizer(add, "tokenizer.json to decode with (default: the dataset's own)")
     add("--overwrite", action="store_true", help="replace an earlier export")
     parser.set_defaults(run=export)
     return parser
@@ -80,7 +82,7 @@ def add_import(subparsers: Any) -> Parser:
     about = "type of the IDs in files that do not record it (default: uint16 in nanogpt)"
     add("--dtype", metavar="TYPE", help=about)
     add("--column", metavar="NAME", help="column of the IDs in mds, if there are several")
-    add_tokenizer(parser, "tokenizer.json that made the IDs; checks them and is stored with the dataset")
+    add_tokenizer(add, "tokenizer.json that made the IDs; checks them and is stored with the dataset")
     add("--vocabulary", type=whole(10**10 - 1), metavar="N", help="reject IDs of N and above")
     add_layout(add)
     add("--overwrite", action="store_true", help="replace an existing dataset")
@@ -88,9 +90,9 @@ def add_import(subparsers: Any) -> Parser:
     return parser
 
 
-def add_tokenizer(parser: argparse.ArgumentParser, about: str) -> None:
+def add_tokenizer(add: Callable[..., object], about: str) -> None:
     """Add --tokenizer, a file."""
-    parser.add_argument("--tokenizer", type=path_word, metavar="PATH", help=about)
+    add("--tokenizer", type=path_word, metavar="PATH", help=about)
 
 
 def _table(names: list[str]) -> str:
@@ -118,7 +120,9 @@ def export(arguments: argparse.Namespace) -> int:
         complain(note, "note")
     for split, facts in exported["splits"].items():
         files = ", ".join(f"{arguments.output}/{name}" for name in facts["files"])
-        print(f"{split}: {facts['tokens']:,} tokens in {_documents(facts['documents'])}: {printable(files)}")
+        print(
+            f"{split}: {facts['tokens']:,} tokens in {counted(facts['documents'], 'document')}: {printable(files)}"
+        )
     end = "no token" if exported["append_token"] is None else f"token {exported['append_token']}"
     print(f"IDs: {exported['dtype'] or 'text'}; {end} ends each document")
     return 0
@@ -143,11 +147,9 @@ def import_(arguments: argparse.Namespace) -> int:
     print(f"{printable(str(arguments.output))}: verified")
     for split, found in written.items():
         empty = f", {found.empty_documents:,} empty documents skipped" if found.empty_documents else ""
-        print(f"{split}: {found.record.token_count:,} tokens in {_documents(found.record.seq_count)}{empty}")
+        print(
+            f"{split}: {found.record.token_count:,} tokens in {counted(found.record.seq_count, 'document')}{empty}"
+        )
     if arguments.separator_token not in (None, NO_TOKEN):
         print(f"token {arguments.separator_token} {SEPARATOR_PLACES[arguments.separator_place]} documents")
     return 0
-
-
-def _documents(count: int) -> str:
-    return f"{count:,} document{'' if count == 1 else 's'}"

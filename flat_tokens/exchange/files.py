@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +18,7 @@ from flat_tokens.errors import ArgumentError, cause, damaged, printable
 from flat_tokens.exchange.formats import BLOCK_TOKENS
 from flat_tokens.split_writer import Block, Ends
 from flat_tokens.storage.file_digest import file_digest
+from flat_tokens.storage.zarr_metadata import parse_json
 from tokenmill.errors import not_installed
 
 PIECE = 2**16  # ends per read
@@ -170,13 +170,7 @@ def read_index(path: Path) -> dict[str, Any]:
     if file.size > MAX_INDEX_BYTES:
         what = f"an index must have at most {MAX_INDEX_BYTES} bytes (got {file.size})"
         raise damaged(file.name, what, COPY_AGAIN)
-    try:
-        value = json.loads(file.head(file.size))
-    except (ValueError, RecursionError) as error:
-        raise damaged(file.name, f"not valid JSON ({cause(error)})", COPY_AGAIN) from None
-    if not isinstance(value, dict):
-        raise damaged(file.name, f"must be a JSON object (got {type(value).__name__})", COPY_AGAIN)
-    return value
+    return parse_json(file.head(file.size), path, COPY_AGAIN)
 
 
 def inside(folder: Path, name: Any) -> Path:

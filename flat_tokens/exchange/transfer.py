@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.arguments import invalid, output_outside, tokenizer_file
+from flat_tokens.arguments import invalid, tokenizer_file
 from flat_tokens.dataset_writer import Writer
 from flat_tokens.errors import CONVERT_AGAIN, ArgumentError, DatasetError, damaged, printable
 from flat_tokens.exchange.formats import (
@@ -48,7 +48,6 @@ def export_dataset(dataset: Dataset, options: Namespace) -> tuple[dict[str, Any]
     """
     name, target = options.to, FORMATS[options.to]
     chosen = SPLITS if options.split == "both" else (options.split,)
-    output_outside(options.output, dataset.path)
     manifest = dataset.manifest
     own = manifest.options.get("append_token") if manifest is not None else None
     own_end = own.get("id") if isinstance(own, dict) else None

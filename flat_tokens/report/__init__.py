@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 
 from flat_tokens import opening
-from flat_tokens.arguments import no_folder, output_outside, tokenizer_file
+from flat_tokens.arguments import tokenizer_file
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.opening import Dataset
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
 from flat_tokens.storage.places import Place, name_of
+from tokenmill.stores.apart import check_apart
 from tokenmill.stores.names import write_whole
 
 __all__ = ["Bounds", "report_html", "write_report"]
@@ -62,10 +63,8 @@ def _check_output(path: Path, dataset: Place, tokenizer: Path | None, overwrite:
     if path.is_dir():
         raise ArgumentError(f"--output: must be a file, not a folder (got {where})")
     if not path.parent.is_dir():
-        raise no_folder(path)
-    if tokenizer is not None and path.exists() and path.samefile(tokenizer):
-        raise ArgumentError(f"--output: must differ from --tokenizer (got {where}). Choose another path.")
-    output_outside(path, dataset)
+        raise ArgumentError(f"--output: its folder does not exist (got {where}). Create it first.")
+    check_apart(path, [dataset, tokenizer])
     if path.exists() and not overwrite:
         with path.open("rb") as file:
             if MARK.encode() not in file.read(200):
