@@ -37,30 +37,22 @@ if TYPE_CHECKING:
     from flat_tokens.verify import verify_dataset as verify_dataset
     from flat_tokens.views import concat as concat
 
-_MODULE_OF = {
-    "ArgumentError": "errors",
-    "ArrayLayout": "storage.layout",
-    "Batch": "rows.batch",
-    "Dataset": "opening",
-    "DatasetError": "errors",
-    "FlatTokensArray": "reader",
-    "FlatTokensError": "errors",
-    "Loader": "loading.loader",
-    "Mixture": "loading.mixture",
-    "Pack": "packs.packed_sequences",
-    "PackedSequences": "packs.packed_sequences",
-    "PackingReport": "packs.plan",
-    "RangeError": "errors",
-    "Row": "reader",
-    "RowPart": "sources",
-    "SourcePlace": "sources",
-    "VerifyReport": "verify",
-    "Writer": "dataset_writer",
-    "concat": "views",
-    "open": "opening",
-    "verify_dataset": "verify",
+_NAMES = {
+    "dataset_writer": "Writer",
+    "errors": "ArgumentError DatasetError FlatTokensError RangeError",
+    "loading.loader": "Loader",
+    "loading.mixture": "Mixture",
+    "opening": "Dataset open",
+    "packs.packed_sequences": "Pack PackedSequences",
+    "packs.plan": "PackingReport",
+    "reader": "FlatTokensArray Row",
+    "rows.batch": "Batch",
+    "sources": "RowPart SourcePlace",
+    "storage.layout": "ArrayLayout",
+    "verify": "VerifyReport verify_dataset",
+    "views": "concat",
 }
-
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = ("errors", "format", "opening", "reader", "storage")  # reachable as attributes
 
 if not TYPE_CHECKING:  # type checkers use the imports above

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +16,6 @@ from flat_tokens import opening, statistics
 from flat_tokens.arguments import tokenizer_file
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import decode_ids
-from flat_tokens.reader import FlatTokensArray
 from flat_tokens.sources import SourcePlace
 from flat_tokens.statistics import fact
 from flat_tokens.storage import entries
@@ -168,7 +167,9 @@ def head(arguments: argparse.Namespace) -> int:
         ids = decode_ids(array.encoded_tokens[start:shown_stop]).tolist()
         mask = None if array.loss_mask is None else array.loss_mask[start:shown_stop].tolist()
         text = entries.decode(ids, known) if known is not None else None
-        source = _source_of(array, index)
+        source: SourcePlace | None = None
+        with suppress(DatasetError):  # the dataset does not record it
+            source = array.source_of(index)
         if arguments.json:
             facts = {"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text}
             facts |= {} if mask is None else {"loss_mask": list(map(int, mask))}
@@ -188,23 +189,14 @@ def head(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _source_of(array: FlatTokensArray, index: int) -> SourcePlace | None:
-    """Return the source of a sequence, None if the dataset does not record it."""
-    try:
-        return array.source_of(index)
-    except DatasetError:
-        return None
-
-
 def _trained(ids: list[int], mask: list[bool], known: dict[int, bytes] | None) -> str:
     """Return the trained spans of a sequence as text, or as IDs without a tokenizer."""
     spans = []
     for is_trained, pairs in groupby(zip(ids, mask, strict=True), key=itemgetter(1)):
-        span = [id_ for id_, _ in pairs]
-        if is_trained and known is None:
-            spans.append(" ".join(map(str, span)))
-        elif is_trained and known is not None:
-            spans.append(printable(entries.decode(span, known, is_start=False), 2**31))
+        if is_trained:
+            span = [id_ for id_, _ in pairs]
+            text = " ".join(map(str, span)) if known is None else entries.decode(span, known, is_start=False)
+            spans.append(printable(text, 2**31))
     return " | ".join(spans) or "nothing"
 
 

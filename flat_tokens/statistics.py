@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.format import SPLITS
+from flat_tokens.format import SPLITS, Int64
 from flat_tokens.opening import Dataset
-from flat_tokens.packs.plan import read_starts
+from flat_tokens.packs.plan import blocks_of
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.places import open_file, walk
@@ -22,6 +23,39 @@ from flat_tokens.storage.zstd_frames import frame_header
 from flat_tokens.views import is_source
 
 STARTS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Values in order, and how often each occurs."""
+
+    values: Int64
+    counts: Int64
+
+    @property
+    def total(self) -> int:
+        """The number of values."""
+        return int(self.counts.sum())
+
+    @property
+    def sum(self) -> int:
+        """The sum of all values."""
+        return int((self.values * self.counts).sum())
+
+    def percentile(self, percent: int) -> int:
+        """Return the smallest value that `percent` of the values do not exceed."""
+        at = int(np.searchsorted(np.cumsum(self.counts), self.total * percent / 100))
+        return int(self.values[min(at, len(self.values) - 1)])
+
+
+def counts_of(parts: Iterable[npt.NDArray[Any]]) -> Counts:
+    """Count the integers of some arrays."""
+    values = counts = np.empty(0, np.int64)
+    for part in parts:
+        own, times = np.unique(part, return_counts=True)
+        values, at = np.unique(np.concatenate([values, own.astype(np.int64)]), return_inverse=True)
+        counts = np.bincount(at, np.concatenate([counts, times]), len(values)).astype(np.int64)
+    return Counts(values, counts)
 
 
 def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
@@ -126,21 +160,18 @@ def lengths(seq_starts: Elements) -> dict[str, float] | None:
     [0, 2, 5, 8] -> {"min": 2, "median": 3, "mean": 2.67, "max": 3}. Exact. Memory grows with the number of distinct
     lengths. Raise DatasetError if the starts do not rise.
     """
-    counts: Counter[int] = Counter()
-    for first in range(0, len(seq_starts) - 1, STARTS_AT_ONCE):
-        starts = read_starts(seq_starts, first, min(first + STARTS_AT_ONCE, len(seq_starts) - 1))
-        values, occurrences = np.unique(np.diff(starts), return_counts=True)
-        counts.update(dict(zip(values.tolist(), occurrences.tolist(), strict=True)))
-    if not counts:
+    found = counts_of(map(np.diff, blocks_of(seq_starts, STARTS_AT_ONCE)))
+    if not found.total:
         return None
-    values = np.array(sorted(counts))
-    occurrences = np.array([counts[length] for length in values.tolist()])
-    seq_count, ends = counts.total(), np.cumsum(occurrences)
-    low, high = (
-        int(values[np.searchsorted(ends, at, side="right")]) for at in ((seq_count - 1) // 2, seq_count // 2)
-    )
-    mean = sum(length * count for length, count in counts.items()) / seq_count
-    return {"min": int(values[0]), "median": (low + high) / 2, "mean": round(mean, 2), "max": int(values[-1])}
+    ends, middle = np.cumsum(found.counts), ((found.total - 1) // 2, found.total // 2)
+    low, high = (int(found.values[np.searchsorted(ends, at, side="right")]) for at in middle)
+    mean = round(found.sum / found.total, 2)
+    return {
+        "min": int(found.values[0]),
+        "median": (low + high) / 2,
+        "mean": mean,
+        "max": int(found.values[-1]),
+    }
 
 
 def _checksum(stored: ArrayMetadata) -> str | None:

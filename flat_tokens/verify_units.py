@@ -156,9 +156,7 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
                 blocks, read = _opened(file, array)
                 if record is not None:
                     _compare(result, record, file.size, blocks)
-                elif (
-                    unit.records is None
-                ):  # otherwise it is reported as a file that the manifest does not list
+                elif unit.records is None:  # otherwise the manifest does not list it, which is reported
                     result.byte_count += file.size
                 entries = read_index(array, read, file.size, where).tolist()
                 first_chunk = number * array.chunks_per_file

@@ -12,6 +12,7 @@ zarr reads a missing chunk as zeros, which would hide a lost file. zarr is not i
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -36,7 +37,6 @@ from flat_tokens.storage.manifest import (
     SplitRecord,
     check_relative_path,
     file_lines,
-    source_lines,
 )
 from flat_tokens.storage.nodes import group_files, split_files
 from flat_tokens.storage.places import StorePath, locate
@@ -194,7 +194,9 @@ def write_root(
     # Splits share the group of the masks, so it comes twice.
     records = sorted({record.path: record for record in records}.values())
     of_files, listed_files = _write_list(root, FILES_NAME, file_lines(records))
-    of_sources, listed_sources = _write_list(root, SOURCES_NAME, source_lines(sources))
+    of_sources, listed_sources = _write_list(
+        root, SOURCES_NAME, (json.dumps(dict(source)) for source in sources)
+    )
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},
         files=listed_files,

@@ -112,11 +112,9 @@ def _samples(data: memoryview, column: _Column, sample_count: Any, name: str) ->
         except (ValueError, KeyError, IndexError) as error:
             raise damaged(f"{name}: sample {at}", printable(str(error), 120), COPY_AGAIN) from None
         waiting += len(parts[-1])
-        if waiting >= BLOCK_TOKENS:
+        if waiting >= BLOCK_TOKENS or at == len(bounds) - 2:
             yield Block(np.concatenate(parts), np.cumsum([len(part) for part in parts]))
             parts, waiting = [], 0
-    if parts:
-        yield Block(np.concatenate(parts), np.cumsum([len(part) for part in parts]))
 
 
 def _ids(data: memoryview, start: int, stop: int, column: _Column) -> npt.NDArray[Any]:

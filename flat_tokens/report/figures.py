@@ -6,20 +6,18 @@ evenly over a split. The figures state how much was read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from flat_tokens.arguments import integer
-from flat_tokens.format import SPLITS, Int64, decode_ids
+from flat_tokens.format import SPLITS, decode_ids
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.plan import read_starts
-from flat_tokens.statistics import describe
+from flat_tokens.statistics import Counts, counts_of, describe
 from flat_tokens.storage import entries as tokenizer_entries
 
 RUN_TOKENS = 2**16
@@ -47,29 +45,6 @@ class Bounds:
     def __post_init__(self) -> None:
         for name in ("tokens", "lengths", "sequences", "shown_tokens", "entries"):
             integer(name, getattr(self, name), 0 if name == "sequences" else 1)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Values, and how often each occurs."""
-
-    values: npt.NDArray[Any]
-    counts: Int64
-
-    @property
-    def total(self) -> int:
-        """The number of values."""
-        return int(self.counts.sum())
-
-    @property
-    def sum(self) -> int:
-        """The sum of all values."""
-        return int((self.values * self.counts).sum())
-
-    def percentile(self, percent: int) -> int:
-        """Return the smallest value that `percent` of the values do not exceed. The values must be in order."""
-        at = int(np.searchsorted(np.cumsum(self.counts), self.total * percent / 100))
-        return int(self.values[min(at, len(self.values) - 1)])
 
 
 @dataclass(frozen=True)
@@ -128,11 +103,11 @@ def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> F
     def gather_split(name: str) -> SplitFigures:
         array, shown = dataset[name], []
         starts, tokens = array.seq_starts, array.encoded_tokens
-        lengths = _counts(
+        lengths = counts_of(
             np.diff(read_starts(starts, start, stop))
             for start, stop in spread(array.seq_count, min(BLOCK_SEQS, bounds.lengths), bounds.lengths)
         )
-        ids = _counts(
+        ids = counts_of(
             decode_ids(tokens.read(start, stop))
             for start, stop in spread(array.token_count, min(RUN_TOKENS, bounds.tokens), bounds.tokens)
         )
@@ -146,14 +121,6 @@ def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> F
         return SplitFigures(name, facts["splits"][name], lengths, ids, text, shown)
 
     return Figures([gather_split(name) for name in SPLITS], known, special, facts, bounds)
-
-
-def _counts(parts: Iterable[npt.NDArray[Any]]) -> Counts:
-    found = [np.unique(part, return_counts=True) for part in parts]
-    none = np.empty(0, np.int64)
-    values, indices = np.unique(np.concatenate([none, *(own for own, _ in found)]), return_inverse=True)
-    occurrences = np.concatenate([none, *(counts for _, counts in found)])
-    return Counts(values.astype(np.int64), np.bincount(indices, occurrences, len(values)).astype(np.int64))
 
 
 def spread(total: int, size: int, limit: int) -> list[tuple[int, int]]:

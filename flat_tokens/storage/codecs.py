@@ -80,11 +80,8 @@ class CodecChain(NamedTuple):
         if self.compressor:
             data = np.ascontiguousarray(data).reshape(-1)
             is_tokens = not self.filters and values.dtype == np.uint32
-            data = (
-                _zstd(self.config, data, is_tokens)
-                if self.compressor == "zstd"
-                else _codec(self.config).encode(data)
-            )
+            is_zstd = self.compressor == "zstd"
+            data = _zstd(self.config, data, is_tokens) if is_zstd else _codec(self.config).encode(data)
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
