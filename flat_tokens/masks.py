@@ -61,12 +61,6 @@ class AllTrained(Elements):
             out[:] = True
 
 
-def mask_of(array: Any) -> Elements | None:
-    """The mask of a split, or of an object with the same attributes; None if all tokens contribute."""
-    found: Elements | None = getattr(array, "loss_mask", None)
-    return found
-
-
 def put_trained(mask: Elements, ranges: tuple[Int64, Int64, Int64, Int64], table: Bools) -> None:
     """Fill the bool[rows, length] table with the mask of some rows; False outside their tokens.
 

@@ -224,11 +224,9 @@ class _Verification:
         """
         assert array.metadata is not None
         file_count, found = array.metadata.file_count, self.chunk_files[array.name]
-        is_near = file_count - found <= MAX_PROBLEMS
-        if not is_near:
-            text = f"must have {file_count} files by its metadata (got {found})"
-            self._report(array.name, f"{text}. {RESTORE}")
-        return is_near
+        if is_far := file_count - found > MAX_PROBLEMS:
+            self._report(array.name, f"must have {file_count} files by its metadata (got {found}). {RESTORE}")
+        return not is_far
 
     def _units(self, elements: Elements) -> Iterator[ArrayUnit]:
         """Yield an array as units of whole files, which are no longer unread."""

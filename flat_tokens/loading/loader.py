@@ -28,7 +28,6 @@ from flat_tokens.arguments import choice, flag, integer, invalid, split
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import LARGEST_TOKEN_ID
 from flat_tokens.loading.steps import MAX_BATCH_SIZE, ORDER_VERSION, StepBatches, check_streams
-from flat_tokens.masks import mask_of
 from flat_tokens.order.permutation import LARGEST_SEED
 from flat_tokens.order.row_order import MIN_LANE_BLOCKS, Draws, RowOrder, TooFewRowsError, stream_count
 from flat_tokens.packs.packed_sequences import PackedSequences
@@ -137,7 +136,7 @@ class Loader(StepBatches):
         if isinstance(self._source, PackedRows) and not drop_last:
             is_full = row_count * self.seq_len == source.token_count
             self._source.is_padded = not is_full or self.batch_size % self.world_size != 0
-        self.reader = RowReader(source.encoded_tokens, self._source, mask_of(source))
+        self.reader = RowReader(source.encoded_tokens, self._source, getattr(source, "loss_mask", None))
 
         block_rows = block_rows_of(array, self.seq_len, block_tokens)
         if shuffle_blocks is None:

@@ -24,7 +24,6 @@ from flat_tokens.arguments import flag, integer, invalid, shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import Int64
 from flat_tokens.loading.row_buffer import GROUP_ROWS, MappedRows, RowBuffer, Share, StepGroup
-from flat_tokens.masks import mask_of
 from flat_tokens.order.row_order import Draws
 from flat_tokens.rows.batch import IGNORED_LABEL, Batch
 from flat_tokens.rows.cut import RowCut
@@ -216,7 +215,7 @@ class StepBatches(ABC):
             checked = None
         if checked is None or checked.name not in DTYPES:
             raise invalid("dtype", f"must be one of {', '.join(DTYPES)}", dtype)
-        is_masked = any(mask_of(member.array) is not None for member in self.members)
+        is_masked = any(getattr(member.array, "loss_mask", None) is not None for member in self.members)
         if checked.kind == "u" and (is_masked or any(member.may_pad for member in self.members)):
             why = "excluded by the loss mask" if is_masked else "at padding"
             rule = f"must hold {IGNORED_LABEL}, the target of tokens {why}"

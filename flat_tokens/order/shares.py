@@ -19,21 +19,11 @@ import heapq
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from flat_tokens.arguments import invalid
-
-
-class _Join(NamedTuple):
-    """A node of the tree, its children, and the weights of the lighter one and of both."""
-
-    node: int
-    lighter: int
-    heavier: int
-    lighter_weight: int
-    weight: int
 
 
 class Shares:
@@ -54,13 +44,13 @@ class Shares:
         scale = math.lcm(*(share.denominator for share in self.fractions))
         heap = [(int(share * scale), node) for node, share in enumerate(self.fractions) if share]
         heapq.heapify(heap)
-        joins = []
+        joins = []  # a node, its lighter and heavier child, and the weights of the lighter one and of both
         self._root = heap[0][1] if len(heap) == 1 else len(weights) + len(heap) - 2
         for node in range(len(weights), self._root + 1):
             lighter_weight, lighter = heapq.heappop(heap)
             heavier_weight, heavier = heapq.heappop(heap)
             weight = lighter_weight + heavier_weight
-            joins.append(_Join(node, lighter, heavier, lighter_weight, weight))
+            joins.append((node, lighter, heavier, lighter_weight, weight))
             heapq.heappush(heap, (weight, node))
         self._from_root = joins[::-1]
 

@@ -129,10 +129,6 @@ def spread(total: int, size: int, limit: int) -> list[tuple[int, int]]:
     10, 2, 4 -> [(0, 2), (8, 10)]; all of [0, total) if `limit` allows.
     """
     cells = -(-total // size)
-    wanted = cells if total <= limit else max(limit // size, 1)
-    chosen = (
-        range(cells)
-        if wanted >= cells
-        else [index * (cells - 1) // max(wanted - 1, 1) for index in range(wanted)]
-    )
+    count = cells if total <= limit else min(max(limit // size, 1), cells)
+    chosen = [index * (cells - 1) // max(count - 1, 1) for index in range(count)]
     return [(cell * size, min((cell + 1) * size, total)) for cell in chosen]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from flat_tokens.arguments import invalid
 from flat_tokens.errors import CONVERT_AGAIN, RangeError, damaged
 from flat_tokens.format import Bools, Int64, Uint32
-from flat_tokens.masks import mask_of, put_trained
+from flat_tokens.masks import put_trained
 from flat_tokens.order.row_order import counting
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.batch import Batch
@@ -250,7 +250,7 @@ class IndexedRows:
         self._noun = noun
         self.start_id = start_id
         self.kind = source.kind
-        self._reader = RowReader(array.encoded_tokens, source, mask_of(array))
+        self._reader = RowReader(array.encoded_tokens, source, getattr(array, "loss_mask", None))
 
     def __len__(self) -> int:
         return self._reader.source.row_count

@@ -73,11 +73,6 @@ class ArrayMetadata(NamedTuple):
         return 16 * self.chunks_per_file + 4 * self.index_crc32c
 
     @property
-    def max_chunk_bytes(self) -> int:
-        """An upper limit on the encoded bytes of a Zarr chunk: no codec doubles its input, except for a few bytes."""
-        return 2 * self.chunk_bytes + 2**16
-
-    @property
     def max_file_bytes(self) -> int:
         """An upper limit on the length of a file."""
         return (2 * self.chunk_bytes + 64) * self.chunks_per_file + 2**16
