@@ -57,7 +57,7 @@ _MODULES = ("errors", "format", "opening", "reader", "storage")  # reachable as 
 
 if not TYPE_CHECKING:  # type checkers use the imports above
     # A star import must not replace the built-in function `open`.
-    __all__ = [name for name in _MODULE_OF if name != "open"]
+    __all__ = sorted(name for name in _MODULE_OF if name != "open")
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
