@@ -61,8 +61,8 @@ def run_command(run: Callable[[], int], arguments: Sequence[str] | None, with_le
         # The interpreter flushes stdout once more when it exits, and would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except SystemExit:  # --help
-        return 0
+    except SystemExit as end:  # --help
+        return end.code if isinstance(end.code, int) else 0
     except BaseException as error:  # also a panic of an extension module
         return ended_by(error, "--debug" in (sys.argv if arguments is None else arguments), with_less_memory)
 
