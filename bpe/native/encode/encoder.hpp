@@ -61,7 +61,6 @@ public:
 
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const Components &components() const { return components_; }
-  bool ignores_merges() const { return ignore_merges_; }
   // Return whether one forward pass over the original text finds the pretokens.
   bool streams() const {
     return components_.automaton && components_.automaton->streams() && !components_.both;
