@@ -65,6 +65,8 @@ def _check_output(path: Path, dataset: Place, tokenizer: Path | None, overwrite:
     if not path.parent.is_dir():
         raise ArgumentError(f"--output: its folder does not exist (got {where}). Create it first.")
     check_apart(path, [dataset, tokenizer])
+    if tokenizer is not None and path.exists() and path.samefile(tokenizer):  # a hard link
+        raise ArgumentError(f"--output: would replace the tokenizer (got {where}). Choose another --output.")
     if path.exists() and not overwrite:
         with path.open("rb") as file:
             if MARK.encode() not in file.read(200):
