@@ -4,7 +4,7 @@ Buffers are bytes-like and contiguous. Text must be valid UTF-8 unless a call sa
 `tokenmill.inputs._core.validate_utf8` checks a text. Offsets are 64-bit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,13 @@ def pretokens(automaton: Automaton, buffer: Buffer) -> tuple[bytes, NDArray[np.u
     Raise ValueError for text that is not valid UTF-8.
     """
 
+def last_safe_cut(automaton: Automaton, buffer: Buffer) -> int:
+    """Return an offset p < len(buffer) where the text may be cut whatever follows it, or 0 if none is found.
+
+    For every continuation c, the pieces of buffer + c are the pieces of buffer[:p], then the pieces of buffer[p:] + c.
+    In ordinary text p is a few characters before the end. A single long word or run of spaces has no such offset.
+    """
+
 def simd_variants() -> list[str]:
     """Return the variants that this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
 
@@ -94,6 +101,14 @@ class Normalizer:
         """Return the normalized text: the same object if it is `bytes` and does not change.
 
         start: 0 for text after a border, 1 for the start of a section, 2 for the start of an input.
+        """
+
+    def last_border(self, buffer: Buffer, place: int) -> int:
+        """Return the last border p with 0 < p <= place, or 0 if there is none.
+
+        Text before and after a border can be normalized separately:
+        apply(text) == apply(text[:p]) + apply(text[p:], 0). This also holds for every text with the same bytes up
+        to the end of the character at p.
         """
 
     def place_before(self, buffer: Buffer, place: int) -> int:
@@ -239,13 +254,8 @@ class TokenizerCore:
         """Whether texts have spaces where entries have U+2581. Given pretokens must then also have spaces."""
     def some_tokens(self, ids: Sequence[int]) -> AddedTokens:
         """Return the added tokens with these IDs, for the argument `special` of the encoding methods."""
-    def arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], bytes]:
-        """Return the ordinary entries as the arguments of `EntryFile.from_arrays`, by ascending ID."""
-    def merges(self) -> NDArray[np.uint32]:
-        """Return uint32[2 * m], the indexes in arrays() of the parts of each merge, lowest rank first.
-
-        For a rank file, return every split of every entry, ordered by the rank of the entry, then of its parts.
-        """
+    def arrays(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64], bytes, NDArray[np.uint32] | None]:
+        """Return the ordinary entries and the merges as the arguments of `EntryFile.from_arrays`."""
     def __len__(self) -> int:
         """Return the number of entries without special tokens."""
     @property
@@ -255,9 +265,29 @@ class TokenizerCore:
         """The number of listed merges, or of the entries of a rank file that merges make."""
     @property
     def max_id(self) -> int: ...
+    def entries(self) -> dict[int, bytes]:
+        """Return {ID: bytes} by ascending ID, without special tokens."""
     def entry(self, id: int) -> bytes | None: ...
+    def entry_lengths(self) -> NDArray[np.uint32]:
+        """Return uint32[max_id + 1], the size of each entry in bytes, 0 for an unused ID."""
     def find(self, entry: bytes) -> int | None:
         """Return the ID of the entry with these bytes, or None."""
+    def merge_ids(self) -> NDArray[np.uint32]:
+        """Return uint32[2 * m], the left and right ID of each merge, lowest rank first.
+
+        For a rank file, return every split of every entry, ordered by the rank of the entry, then of its parts.
+        """
+    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
+        """Write model.vocab of a tokenizer.json by ascending ID.
+
+        special_keys: ID and key (a JSON string with quotes) of each special token, ascending.
+        Yield pieces of at most 1 MiB, or of one longer entry, so that the text is never in memory as a whole.
+        """
+    def merges_json(self, as_pairs: bool) -> Iterator[bytes]:
+        """Write model.merges of a tokenizer.json in pieces, as vocab_json does.
+
+        as_pairs: write each merge as ["left","right"] instead of "left right".
+        """
     def encode(self, text: str, special: bool | AddedTokens = True) -> list[int]: ...
     def encode_batch(
         self, texts: Sequence[str], threads: int, special: bool | AddedTokens = True
@@ -310,14 +340,16 @@ class TokenizerCore:
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
         """Return the minimum size of `out` in tokens: one token per byte, and spare tokens for writing ahead."""
-    def encode_pretokens(
-        self, buffer: Buffer, ends: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """Encode given pretokens, one row each, for texts that the core cannot cut.
+    def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Return the IDs of given pretokens, for texts that the core cannot cut.
 
         buffer: the pretokens, concatenated.
         ends: the end of each pretoken.
         """
+    def encode_pretoken_rows(
+        self, buffer: Buffer, ends: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Encode given pretokens as encode_pretokens does, one row each."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """Return the bytes, including special tokens. Raise ValueError with the first unknown ID and its index."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
@@ -331,6 +363,12 @@ class TokenizerCore:
 
 def id_list(ids: Buffer, start: int, stop: int) -> list[int]:
     """Return ids[start:stop] as a list. ids: contiguous uint32."""
+
+def id_rows(tokens: NDArray[np.uint32], offsets: NDArray[np.uint64]) -> list[list[int]]:
+    """Return the rows tokens[offsets[i] : offsets[i + 1]] as lists.
+
+    Raise ValueError for offsets that descend or exceed the tokens.
+    """
 
 # -- pretoken_counts.cpp, trainer.cpp
 
@@ -397,6 +435,28 @@ def trim_memory() -> None:
 
 def return_large_memory() -> None:
     """Make malloc return freed large blocks to the system immediately, if it supports this."""
+
+def count_letters(
+    pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64], of_text: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Return the number of occurrences of each letter (uint64) and its positions (uint8, bit p for position p).
+
+    Occurrences are weighted by the counts of the pretokens. Position 1 is the end of a pretoken, 2 not its start, 3
+    both and 0 neither.
+
+    of_text: letters are the 0x110000 characters of pretokens that are valid UTF-8, otherwise the 256 bytes.
+    """
+
+def letter_ids(
+    pretoken_bytes: NDArray[np.uint8],
+    ends: NDArray[np.uint64],
+    counts: NDArray[np.uint64],
+    ids: Sequence[NDArray[np.int32]],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """Return the IDs of the letters, concatenated (uint32), and the end of each pretoken in them (uint64[pretokens]).
+
+    ids: per position of count_letters, int32 by letter. A negative ID drops the letter.
+    """
 
 def train_merges(
     pretokens: Buffer | NDArray[np.uint32],

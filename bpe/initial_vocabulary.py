@@ -36,7 +36,6 @@ from bpe.added_tokens import AddedToken
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, BadTokenizer, NotEnoughMemory, shown
 from bpe.formats.byte_alphabet import BYTES_BY_CHARACTER, to_bytes
-from bpe.letters import POSITIONS, count_letters, letter_ids
 from bpe.like import TextRule
 from bpe.parts import Parts, core_components, make_parts
 from bpe.pretoken_counts.counts import PretokenCounts
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 Pretokens = tuple["Buffer | NDArray[np.uint32]", NDArray[np.uint64], NDArray[np.uint64]]
 
 BYTES: Final = tuple(bytes([byte]) for byte in BYTES_BY_CHARACTER)
+_POSITIONS: Final = range(4)  # position in a pretoken, as bits: 1 at the end, 2 after the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ def alphabet_vocabulary(
         rule = replace(rule, text_rules=rules)
     prefix, suffix = (b"", b"") if rules is None else rules.affixes
     bits = 2 * (prefix != b"") + (suffix != b"")  # of the positions that have separate entries
-    separate = [position for position in POSITIONS if position & bits == position]
+    separate = [position for position in _POSITIONS if position & bits == position]
     restricted = rule.of_text or initial_alphabet is not None or limit_alphabet is not None
     if restricted:
         letters_at = _letters(counts, rule.of_text, bits, initial_alphabet, limit_alphabet)
@@ -230,7 +230,7 @@ def alphabet_vocabulary(
             made[position][list(found)] = (
                 found if in_bytes else [index_of[spelled(letter, position)] for letter in found]
             )
-        indices, ends = letter_ids(counts, [made[position & bits] for position in POSITIONS])
+        indices, ends = _core.letter_ids(*counts.arrays, [made[position & bits] for position in _POSITIONS])
         # Bytes take a quarter of the memory of indices.
         return indices.astype(np.uint8).data if in_bytes else indices, ends, counts.counts
 
@@ -260,7 +260,7 @@ def _letters(
 
     Letters are bytes or code points. Position 0 has all letters.
     """
-    occurrences, positions = count_letters(counts, of_text)
+    occurrences, positions = _core.count_letters(*counts.arrays, of_text)
     initial = initial_letters(initial_alphabet, limit_alphabet, of_text)
     order = np.arange(len(occurrences)) if of_text else np.array(BYTES_BY_CHARACTER)
     kept = occurrences > 0
@@ -271,9 +271,9 @@ def _letters(
         kept[candidates[np.argsort(occurrences[candidates], kind="stable")[:over]]] = False
     letters = order[kept[order]]
     placed: dict[int, Sequence[int]] = {0: letters.tolist()}
-    for position in POSITIONS[1:]:
+    for position in _POSITIONS[1:]:
         if position & bits == position:
-            seen_at = sum(1 << each for each in POSITIONS if each & bits == position)
+            seen_at = sum(1 << each for each in _POSITIONS if each & bits == position)
             placed[position] = letters[positions[letters] & seen_at > 0].tolist()
     return placed
 
@@ -336,7 +336,7 @@ def _in_entries(
     weights = [counts.counts[:0]]
     size = 0
     for text, byte_ends, block_weights in counts.blocks():
-        tokens, rows = encoder.encode_pretokens(text.data, byte_ends)
+        tokens, rows = encoder.encode_pretoken_rows(text.data, byte_ends)
         found, stops = index_of[tokens], rows[1:]
         cuts = np.flatnonzero(found < 0).astype(np.uint64)
         if len(cuts):  # a pretoken also ends before each cut, and cuts are dropped

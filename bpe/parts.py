@@ -57,8 +57,7 @@ class Parts:
             self.padding,
             self.decoder,
         )
-        arrays = (*of.core.arrays(), None if of.is_rank_file else of.core.merges())
-        return _unpickled, (arrays, (*facts, of.unk_id), components)
+        return _unpickled, (of.core.arrays(), (*facts, of.unk_id), components)
 
     @property
     def tokens(self) -> tuple[AddedToken, ...]:

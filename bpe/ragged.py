@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +47,7 @@ class Ragged:
 
     def tolist(self) -> list[list[int]]:
         """Return the rows as lists of Python integers."""
-        tokens = np.ascontiguousarray(self.tokens).data
-        return [_core.id_list(tokens, start, stop) for start, stop in pairwise(self.offsets.tolist())]
+        return _core.id_rows(np.ascontiguousarray(self.tokens), np.ascontiguousarray(self.offsets))
 
     @staticmethod
     def concatenate(parts: list[Ragged]) -> Ragged:

@@ -67,4 +67,4 @@ def _encode_prepared(parts: Parts, text: bytes, begin: int) -> NDArray[np.uint32
     """Return the IDs of a normalized section without added tokens."""
     if parts.pretokenizer.automaton is not None:
         return parts.core.encode_part(text, False, begin, normalize=False)
-    return parts.core.encode_pretokens(*parts.pretokenizer.pretoken_spans(str(text, "utf-8")))[0]
+    return parts.core.encode_pretokens(*parts.pretokenizer.pretoken_spans(str(text, "utf-8")))

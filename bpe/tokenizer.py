@@ -239,10 +239,7 @@ class Tokenizer:
     @cached_property
     def entry_lengths(self) -> NDArray[np.uint32]:
         """uint32[highest ID + 1]: bytes of each ordinary entry, 0 for IDs without one."""
-        ids, ends, _ = self._core.arrays()
-        lengths = np.zeros(self._core.max_id + 1, np.uint32)
-        lengths[ids] = np.diff(ends, prepend=np.uint64(0))
-        return lengths
+        return self._core.entry_lengths()
 
     # -- encoding ------------------------------------------------------------------------------------------------
 
@@ -468,7 +465,7 @@ class Tokenizer:
                 exchange_spaces(bytes(view[start:end])) for start, end in pairwise([0, *ends.tolist()])
             ]
             text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
-        return self._core.encode_pretokens(text, ends)[0]
+        return self._core.encode_pretokens(text, ends)
 
     def _encode_in_python(
         self, text: bytes, recognised: Recognised, where: str = "text", base_bytes: int = 0

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final, TypeGuard
 
 from bpe import _core
@@ -174,11 +173,7 @@ class Vocabulary:
     @cached_property
     def entries(self) -> dict[int, bytes]:
         """ID -> bytes of the ordinary entries, by ascending ID."""
-        ids, ends, data = self.core.arrays()
-        return {
-            id_: data[start:stop]
-            for id_, (start, stop) in zip(ids.tolist(), pairwise([0, *ends.tolist()]), strict=True)
-        }
+        return self.core.entries()
 
     @cached_property
     def all_entries(self) -> dict[int, bytes]:
@@ -191,8 +186,9 @@ class Vocabulary:
     def listed_merges(self) -> list[tuple[bytes, bytes]]:
         """The merges, lowest rank first. For a rank file every split of every entry into two entries, by the rank of
         the entry, then by the ranks of its halves."""
-        entries, parts = list(self.entries.values()), self.core.merges().tolist()
-        return [(entries[left], entries[right]) for left, right in zip(parts[::2], parts[1::2], strict=True)]
+        entries = self.entries
+        ids = self.core.merge_ids().tolist()
+        return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
 
 LOWER_BLOCK: Final = "\u2581"  # stands for a space in text entries

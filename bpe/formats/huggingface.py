@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe import _core, normalizers
 from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes, to_characters
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER, other_text, to_bytes
 from bpe.formats.faults import must_be, not_utf8, unsupported
 from bpe.formats.gpt2 import outside_alphabet, special_keys
 from bpe.formats.huggingface_components import (
@@ -51,7 +50,7 @@ from bpe.formats.json_input import (
 )
 from bpe.parts import Parts, assemble
 from bpe.pretokenization import components
-from bpe.vocabulary import TextRules, Vocabulary
+from bpe.vocabulary import TextRules
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -359,7 +358,7 @@ def json_pieces(tokenizer: Tokenizer, legacy_merges: bool = False) -> Iterator[b
     if tokenizer.ignore_merges and not as_text:
         _check_no_other_text(keys)
     keys = sorted([*keys, *tokenizer.parts.vocabulary.decoded_only.items()])
-    yield from with_entries(root, tokenizer.parts.vocabulary, keys, legacy_merges)
+    yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
 
 
 def components_of(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -392,39 +391,22 @@ def model_options(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def with_entries(
     root: dict[str, Any],
-    vocabulary: Vocabulary,
+    encoder: _core.TokenizerCore,
     keys: list[tuple[int, str]],
     legacy_merges: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the document in pieces, with the entries and merges of a vocabulary.
+    """Yield the document in pieces, with entries and merges as the core writes them.
 
     root: ends with the `STAND_INS` of its model.
-    keys: (ID, key) of the special tokens to write into model.vocab, which replace an entry with the same ID.
-    legacy_merges: write a merge as "a b" instead of ["a","b"].
+    keys: (ID, key) of the special tokens to write into model.vocab, by ascending ID.
     """
-    quoted = json.JSONEncoder(ensure_ascii=False).encode
-    is_text, entries = TextRules.of_text(vocabulary.text_rules), vocabulary.entries
-    spelled = [quoted(entry.decode() if is_text else to_characters(entry)) for entry in entries.values()]
-    key_of = dict(zip(entries, spelled, strict=True)) | {id_: quoted(key) for id_, key in keys}
-    parts = map(spelled.__getitem__, vocabulary.core.merges().data)
-    pairs = zip(parts, parts, strict=True)
     text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
     ending = json.dumps(STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
-    yield text.removesuffix(ending) + b'"vocab":{'
-    yield from _joined(f"{key}:{id_}" for id_, key in sorted(key_of.items()))
-    yield b'},"merges":['
-    yield from _joined(
-        f"{left[:-1]} {right[1:]}" if legacy_merges else f"[{left},{right}]" for left, right in pairs
-    )
-    yield b"]}}\n"
-
-
-def _joined(items: Iterable[str]) -> Iterator[bytes]:
-    """Yield the items with commas between them, many at once."""
-    rest, comma = iter(items), ""
-    while piece := ",".join(islice(rest, 1 << 14)):
-        yield (comma + piece).encode()
-        comma = ","
+    yield text.removesuffix(ending) + b'"vocab":'
+    yield from encoder.vocab_json([(id_, json.dumps(key, ensure_ascii=False).encode()) for id_, key in keys])
+    yield b',"merges":'
+    yield from encoder.merges_json(as_pairs=not legacy_merges)
+    yield b"}}\n"
 
 
 def _check_no_other_text(keys: list[tuple[int, str]]) -> None:

@@ -113,16 +113,15 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
 
 def _every_merge(entries: dict[int, bytes]) -> set[tuple[bytes, bytes]]:
     """Return all pairs of entries that concatenate to an entry."""
-    parts = _core.EntryFile.from_entries(entries, None).encoder({}, None, True).merges().tolist()
-    by_id = [entry for _, entry in sorted(entries.items())]
-    return {(by_id[left], by_id[right]) for left, right in zip(parts[::2], parts[1::2], strict=True)}
+    ids = _core.EntryFile.from_entries(entries, None).encoder({}, None, True).merge_ids().tolist()
+    return {(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)}
 
 
 def first_unreached(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]]) -> int | None:
     """Return the lowest ID of an entry that merging its own bytes does not produce; None if there is none."""
     encoder = _core.EntryFile.from_entries(entries, merges).encoder({}, None, False)
     for id_, entry in sorted(entries.items()):
-        ids, _ = encoder.encode_pretokens(entry, np.array([len(entry)], np.uint64))
+        ids = encoder.encode_pretokens(entry, np.array([len(entry)], np.uint64))
         if len(ids) != 1 or ids[0] != id_:
             return id_
     return None

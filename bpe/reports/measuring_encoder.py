@@ -33,11 +33,13 @@ class MeasuringEncoder:
     """core: entries and merges.
     is_text: whether entries are text.
     id_stop: exclusive upper bound of the IDs.
+    byte_lengths: uint64[id_stop], lengths of byte entries.
     """
 
     core: _core.TokenizerCore
     is_text: bool
     id_stop: int
+    byte_lengths: NDArray[np.uint64]
 
     def encode(
         self, text: NDArray[np.uint8], ends: NDArray[np.uint64]
@@ -46,10 +48,11 @@ class MeasuringEncoder:
         if self.is_text:
             offsets = np.concatenate([np.zeros(1, np.uint64), ends])
             tokens, rows = self.core.encode_ragged(text.data, offsets, 1, special=False)
-        else:
-            tokens, rows = self.core.encode_pretokens(text.data, ends)
-        starts = rows.astype(np.int64)
-        return tokens.astype(np.int64), starts[1:] - starts[:-1]
+            starts = rows.astype(np.int64)
+            return tokens.astype(np.int64), starts[1:] - starts[:-1]
+        ids = self.core.encode_pretokens(text.data, ends).astype(np.int64)
+        token_stops = np.searchsorted(np.cumsum(self.byte_lengths[ids]), ends, "right")
+        return ids, token_stops - np.concatenate([np.zeros(1, np.int64), token_stops[:-1]])
 
 
 def is_measurable(rules: TextRules | None) -> bool:
@@ -70,7 +73,7 @@ def check_measurable(rules: TextRules | None) -> None:
 def whole_encoder(tokenizer: Tokenizer) -> MeasuringEncoder:
     """Return the encoder with all merges."""
     if tokenizer.text_rules is None:
-        return MeasuringEncoder(tokenizer.core_encoder, False, tokenizer.core_encoder.max_id + 1)
+        return _of_bytes(tokenizer.core_encoder)
     return _encoder(tokenizer, tokenizer.ordinary_entries, tokenizer.merges, tokenizer.ignore_merges)
 
 
@@ -123,6 +126,10 @@ def _first_entries(tokenizer: Tokenizer) -> dict[int, bytes]:
     return {id_: entry for id_, entry in entries.items() if entry not in made}
 
 
+def _of_bytes(core: _core.TokenizerCore) -> MeasuringEncoder:
+    return MeasuringEncoder(core, False, core.max_id + 1, core.entry_lengths().astype(np.uint64))
+
+
 def _encoder(
     tokenizer: Tokenizer,
     entries: dict[int, bytes],
@@ -131,11 +138,10 @@ def _encoder(
 ) -> MeasuringEncoder:
     file, rules = _core.EntryFile.from_entries(entries, merges), tokenizer.text_rules
     if rules is None:
-        core = file.encoder({}, None, ignore_merges)
-        return MeasuringEncoder(core, False, core.max_id + 1)
+        return _of_bytes(file.encoder({}, None, ignore_merges))
     text_rules = rules.for_core(tokenizer.parts.vocabulary.unk_id, tokenizer.core_encoder.has_spaces)
     core = file.encoder({}, compiled_of(()).automaton, ignore_merges, text_rules)
-    return MeasuringEncoder(core, True, tokenizer.max_token_id + 1)
+    return MeasuringEncoder(core, True, tokenizer.max_token_id + 1, np.empty(0, np.uint64))
 
 
 # -- entries and pretokens of an encoder -------------------------------------------------------------------------

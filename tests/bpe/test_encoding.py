@@ -174,9 +174,10 @@ def test_given_pretokens_may_be_any_bytes(name: str, data: st.DataObject) -> Non
     id_of = {entry: id_ for id_, entry in entries.items()}
     want = [encode_pretoken(each, id_of, None, ignore_merges=whole) if each else [] for each in pretokens]
     encoder = _core.EntryFile.from_entries(entries, None).encoder({}, None, whole)
-    tokens, rows = encoder.encode_pretokens(b"".join(pretokens), ends)
-    assert tokens.tolist() == [id_ for ids in want for id_ in ids]
-    assert rows_of(tokens, rows) == want
+    assert encoder.encode_pretokens(b"".join(pretokens), ends).tolist() == [
+        id_ for ids in want for id_ in ids
+    ]
+    assert rows_of(*encoder.encode_pretoken_rows(b"".join(pretokens), ends)) == want
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -197,7 +198,7 @@ def test_pieces_of_any_length_between_characters(variant: str, pattern: str) -> 
             text += run * rng.choice([1, 2, 15, 20, *range(58, 70), 90, 300, 1500])
         data = text.encode()
         made = with_pattern.encode_documents(data, SEPARATOR, 1)[0]
-        assert np.array_equal(made, of_pretokens.encode_pretokens(data, pretoken_ends(data, pattern))[0])
+        assert np.array_equal(made, of_pretokens.encode_pretokens(data, pretoken_ends(data, pattern)))
 
 
 # -- threads and memory ------------------------------------------------------------------------------------------

@@ -17,11 +17,9 @@ from bpe.formats.byte_alphabet import to_bytes
 from bpe.formats.huggingface_components import components_to_json
 from bpe.like import TextRule, rule_like
 from bpe.presets import PRESETS, Preset
-from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretokenization.components import ByteLevel, Split
 from bpe.tokenizer import Tokenizer
-from bpe.training import train, train_on
-from bpe.training_options import TrainingOptions
+from bpe.training import train
 
 NASTY = (
     "Hello World's  I'LL don't 12345 ٣٤٥ e\u0301a\u0308 ÀÉ日本語テキスト한국어 x=[a,b];//\r\n\r\n \t  end. "
@@ -133,9 +131,3 @@ def test_a_sentencepiece_model_and_a_tekken_file_are_trained_like(tmp_path: Path
         made = train([text], 320, ["<unk>"], like=like)
         assert made.text_rules == Tokenizer.load(tmp_path / "tokenizer.model").text_rules
         assert made.decode(made.encode("the miller")) == "the miller"
-
-
-def test_pretokens_that_are_not_utf8_give_no_entries_of_text() -> None:
-    counts = PretokenCounts.from_mapping({b"ab": 3, b"a\xe3": 2})
-    with pytest.raises(BadArgument, match="pretokens"):
-        train_on(counts, 300, TrainingOptions(special_tokens=("<unk>",), like="llama-2"))

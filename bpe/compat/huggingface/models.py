@@ -119,7 +119,7 @@ class BPE(Model):
         vocab: dict[str, int] | None = self.__dict__["_vocab"]
         if vocab is None:
             assert self.core is not None
-            entries = self.core.parts.vocabulary.entries
+            entries = self.core.core_encoder.entries()
             vocab = {self._spelled(self.core, entry): id_ for id_, entry in entries.items()}
             vocab |= {text: id_ for id_, text in self._special_keys(self.core)}
             self.__dict__["_vocab"] = vocab
@@ -168,7 +168,7 @@ class BPE(Model):
         if self.core is None:
             return json.dumps(root | {"model": self.to_json()}, ensure_ascii=False, separators=(",", ":"))
         whole = root | {"model": self.options() | huggingface.STAND_INS}
-        pieces = huggingface.with_entries(whole, self.core.parts.vocabulary, self._special_keys(self.core))
+        pieces = huggingface.with_entries(whole, self.core.core_encoder, self._special_keys(self.core))
         return b"".join(pieces).decode().rstrip()
 
     def tokenize(self, sequence: str) -> list[Token]:

@@ -42,7 +42,6 @@ from bpe.formats.huggingface_components import (
     normalizer_from_json,
     pretokenizer_from_json,
 )
-from bpe.letters import POSITIONS, count_letters, letter_ids
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.threads import available_threads
@@ -198,6 +197,7 @@ def _count(
 
 
 _CODE_BYTES: Final = 4
+_PLACES: Final = 4  # of a letter in a pretoken: 1 at its end, 2 not at its start, 3 both, 0 neither
 
 Pair = tuple[int, int]
 Merges = list[tuple[str, str]]
@@ -219,7 +219,7 @@ def learn(counts: PretokenCounts, of_text: bool, trainer: BpeTrainer) -> tuple[d
     vocab: dict[str, int] = {}
     for token in trainer.special_tokens:
         vocab.setdefault(token.content, len(vocab))
-    occurrences, _ = count_letters(counts, of_text)
+    occurrences, _ = _core.count_letters(*counts.arrays, of_text)
     found = np.flatnonzero(occurrences).tolist()
     spelled = {letter: chr(letter) if of_text else BYTE_TO_CHARACTER[letter] for letter in found}
     alphabet = {spelled[letter]: int(occurrences[letter]) for letter in found}
@@ -250,17 +250,17 @@ def _symbols(
 ) -> Pretokens:
     """Spell the pretokens in letters, without those that have no entry. Adds letters with affixes to the vocabulary."""
     prefix, suffix = trainer.continuing_subword_prefix or "", trainer.end_of_word_suffix or ""
-    codes = [np.full(0x110000 if of_text else 256, -1, np.int32) for _ in POSITIONS]
+    codes = [np.full(0x110000 if of_text else 256, -1, np.int32) for _ in range(_PLACES)]
     for letter in letters:
-        for place in POSITIONS:
-            codes[place][letter] = letter * len(POSITIONS) + place
-    ids, ends = letter_ids(counts, codes)
+        for place in range(_PLACES):
+            codes[place][letter] = letter * _PLACES + place
+    ids, ends = _core.letter_ids(*counts.arrays, codes)
     first = np.full(int(ids.max(initial=0)) + 1, len(ids))
     first[ids[::-1]] = np.arange(len(ids))[::-1]
     used = np.flatnonzero(first < len(ids))
     id_of_code = np.zeros(len(first), np.uint32)
     for code in used[np.argsort(first[used])].tolist():
-        letter, place = divmod(code, len(POSITIONS))
+        letter, place = divmod(code, _PLACES)
         text = prefix * (place >> 1) + letters[letter] + suffix * (place & 1)
         id_of_code[code] = vocab.setdefault(text, len(vocab))
     return Pretokens(id_of_code[ids], ends, counts.counts)

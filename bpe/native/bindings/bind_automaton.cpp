@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 #include "pretokenize/automaton.hpp"
 #include "pretokenize/later_phases.hpp"
+#include "pretokenize/safe_cut.hpp"
 #include "pretokenize/text_window.hpp"
 #include "text/utf8.hpp"
 
@@ -155,6 +156,14 @@ void bind_automaton(nb::module_ &m) {
                                  });
         }
         return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)));
+      },
+      nb::arg("automaton"), nb::arg("buffer"));
+  m.def(
+      "last_safe_cut",
+      [](const Automaton &automaton, nb::object buffer) {
+        const BufferView text(buffer);
+        nb::gil_scoped_release unlocked;
+        return last_safe_cut(automaton, text.data(), text.size());
       },
       nb::arg("automaton"), nb::arg("buffer"));
 }

@@ -1,6 +1,7 @@
 // Python bindings of vocabularies and encoding.
 #include "bindings/tokenizer_core.hpp"
 #include "common/prefetch.hpp"
+#include "vocabulary/model_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -47,6 +48,29 @@ nb::list id_list(const uint32_t *ids, size_t size) {
   return out;
 }
 
+// Return a dict of an encoder's entries, with new bytes objects.
+nb::dict entries_of(const TokenizerCore &core) {
+  const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
+  nb::dict out;
+  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+    const std::string_view bytes = vocabulary.bytes(symbol);
+    out[nb::int_(vocabulary.id(symbol))] = nb::bytes(bytes.data(), bytes.size());
+  }
+  return out;
+}
+
+// Return uint32[2 * m], the left and right ID of each merge.
+std::vector<uint32_t> merge_ids_of(const TokenizerCore &core) {
+  const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
+  std::vector<uint32_t> ids = bpe::listed_merges(vocabulary);
+  for (uint32_t &symbol : ids)
+    symbol = vocabulary.id(symbol);
+  return ids;
+}
+
+// Size of the pieces of returned text: large compared to a call, small compared to a vocabulary.
+constexpr size_t piece_bytes = size_t{1} << 20;
+
 nb::list encode(const TokenizerCore &core, nb::handle text, nb::handle special) {
   const bpe::AddedTokens &tokens = tokens_to_find(core, special);
   const std::string_view bytes = view_of_str(text, "text");
@@ -77,9 +101,30 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows, std::opti
   return {std::move(tokens), owned_array(std::move(rows.offsets))};
 }
 
+bpe::EncodedRows encode_pretokens(const TokenizerCore &core, nb::object buffer, const RowOffsets &ends,
+                                  bool as_rows) {
+  const BufferView text(buffer);
+  nb::gil_scoped_release unlocked;
+  return core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size(), as_rows);
+}
+
+// Bind a writer of text in pieces as an iterator of bytes.
+template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
+  nb::class_<Writer>(m, name)
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", [](Writer &writer) {
+        std::string piece;
+        if (!writer.next(piece, piece_bytes))
+          throw nb::stop_iteration();
+        return nb::bytes(piece.data(), piece.size());
+      });
+}
+
 } // namespace
 
 void bind_encoder(nb::module_ &m) {
+  bind_pieces<bpe::VocabText>(m, "VocabText");
+  bind_pieces<bpe::MergesText>(m, "MergesText");
   nb::class_<bpe::AddedTokens>(m, "AddedTokens")
       .def(
           "__init__",
@@ -165,6 +210,7 @@ void bind_encoder(nb::module_ &m) {
                                 ? int64_t{-1}
                                 : int64_t{vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1))};
                    })
+      .def("entries", &entries_of)
       .def("arrays",
            [](const TokenizerCore &core) {
              const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
@@ -175,11 +221,23 @@ void bind_encoder(nb::module_ &m) {
                ends.push_back(vocabulary.start(symbol + 1));
              }
              const std::string_view bytes = vocabulary.all_bytes();
+             nb::object merges = nb::none();
+             if (!vocabulary.is_rank_file())
+               merges = nb::cast(owned_array(bpe::listed_merges(vocabulary)));
              return nb::make_tuple(owned_array(std::move(ids)), owned_array(std::move(ends)),
-                                   nb::bytes(bytes.data(), bytes.size()));
+                                   nb::bytes(bytes.data(), bytes.size()), merges);
            })
-      .def("merges",
-           [](const TokenizerCore &core) { return owned_array(core.encoder.vocabulary().listed_merges()); })
+      .def("entry_lengths",
+           [](const TokenizerCore &core) {
+             const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
+             std::vector<uint32_t> lengths;
+             for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+               const size_t id = vocabulary.id(symbol);
+               lengths.resize(std::max(lengths.size(), id + 1));
+               lengths[id] = static_cast<uint32_t>(vocabulary.bytes(symbol).size());
+             }
+             return owned_array(std::move(lengths));
+           })
       .def(
           "entry",
           [](const TokenizerCore &core, int64_t id) -> nb::object {
@@ -188,6 +246,7 @@ void bind_encoder(nb::module_ &m) {
             return entry ? nb::object(nb::bytes(entry->data(), entry->size())) : nb::none();
           },
           nb::arg("id"))
+      .def("merge_ids", [](const TokenizerCore &core) { return owned_array(merge_ids_of(core)); })
       .def(
           "find",
           [](const TokenizerCore &core, nb::handle entry) {
@@ -196,6 +255,21 @@ void bind_encoder(nb::module_ &m) {
             return optional_int(symbol == bpe::PairTable::no_symbol ? -1 : int64_t{vocabulary.id(symbol)});
           },
           nb::arg("entry"))
+      .def(
+          "vocab_json",
+          [](const TokenizerCore &core, const Items<std::pair<uint32_t, nb::bytes>> &special_keys) {
+            std::vector<std::pair<uint32_t, std::string>> keys;
+            for (const auto &[id, key] : special_keys)
+              keys.emplace_back(id, std::string(key.c_str(), key.size()));
+            return new bpe::VocabText(core.encoder.vocabulary(), std::move(keys));
+          },
+          nb::arg("special_keys"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
+      .def(
+          "merges_json",
+          [](const TokenizerCore &core, bool as_pairs) {
+            return new bpe::MergesText(core.encoder.vocabulary(), as_pairs);
+          },
+          nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
       .def_prop_ro("automaton",
                    [](const TokenizerCore &core) {
                      return std::const_pointer_cast<bpe::Automaton>(core.encoder.components().automaton);
@@ -289,13 +363,13 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "encode_pretokens",
           [](const TokenizerCore &core, nb::object buffer, const RowOffsets &ends) {
-            const BufferView text(buffer);
-            bpe::EncodedRows rows;
-            {
-              nb::gil_scoped_release unlocked;
-              rows = core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size());
-            }
-            return owned_rows(std::move(rows));
+            return owned_tokens(std::move(encode_pretokens(core, buffer, ends, false).tokens));
+          },
+          nb::arg("buffer"), nb::arg("ends"))
+      .def(
+          "encode_pretoken_rows",
+          [](const TokenizerCore &core, nb::object buffer, const RowOffsets &ends) {
+            return owned_rows(encode_pretokens(core, buffer, ends, true));
           },
           nb::arg("buffer"), nb::arg("ends"))
       .def("cache_bytes_used", [](const TokenizerCore &core) { return core.encoder.cache_bytes_used(); });
@@ -309,6 +383,19 @@ void bind_encoder(nb::module_ &m) {
         return id_list(reinterpret_cast<const uint32_t *>(view.data()) + start, stop - start);
       },
       nb::arg("ids"), nb::arg("start"), nb::arg("stop"));
+  m.def(
+      "id_rows",
+      [](const nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> &tokens,
+         const RowOffsets &offsets) {
+        const size_t rows = row_count(tokens.size(), "tokens", offsets);
+        nb::list out;
+        for (size_t row = 0; row < rows; ++row) {
+          const uint64_t start = offsets.data()[row];
+          out.append(id_list(tokens.data() + start, offsets.data()[row + 1] - start));
+        }
+        return out;
+      },
+      nb::arg("tokens"), nb::arg("offsets"));
 }
 
 } // namespace bpe::python

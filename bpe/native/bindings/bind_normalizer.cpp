@@ -46,6 +46,14 @@ void bind_normalizer(nb::module_ &m) {
           },
           nb::arg("buffer"), nb::arg("start") = 1)
       .def(
+          "last_border",
+          [](const bpe::Normalizer &normalizer, nb::object buffer, size_t place) {
+            const BufferView view(buffer);
+            nb::gil_scoped_release unlocked;
+            return normalizer.last_border(view_of(view), place);
+          },
+          nb::arg("buffer"), nb::arg("place"))
+      .def(
           "place_before",
           [](const bpe::Normalizer &normalizer, nb::object buffer, size_t place) {
             const BufferView view(buffer);

@@ -1,5 +1,6 @@
 // Python bindings for counting pretokens and training.
 #include "bindings/bindings.hpp"
+#include "train/letters.hpp"
 #include "train/pretoken_counts.hpp"
 #include "train/trainer.hpp"
 
@@ -11,6 +12,8 @@ namespace bpe::python {
 namespace {
 
 using Uint64Array = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+using Int32Array = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 using IdArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -153,6 +156,45 @@ void bind_training(nb::module_ &m) {
         nb::gil_scoped_release unlocked;
         return self.counted_bytes();
       });
+  m.def(
+      "count_letters",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, bool of_text) {
+        const BufferView bytes(pretoken_bytes);
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+        bpe::LetterCounts found;
+        {
+          nb::gil_scoped_release unlocked;
+          found = bpe::count_letters(pretokens, of_text);
+        }
+        return nb::make_tuple(owned_array(std::move(found.occurrences)),
+                              owned_array(std::move(found.places)));
+      },
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("of_text"));
+  m.def(
+      "letter_ids",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts,
+         const std::vector<Int32Array> &ids) {
+        const size_t letters = ids.empty() ? 0 : ids[0].shape(0);
+        std::array<const int32_t *, bpe::letter_places> by_place{};
+        bool fits = ids.size() == by_place.size() &&
+                    (letters == bpe::bytes_there_are || letters == bpe::characters_there_are);
+        for (size_t place = 0; fits && place < ids.size(); ++place) {
+          fits = ids[place].shape(0) == letters;
+          by_place[place] = ids[place].data();
+        }
+        if (!fits)
+          throw std::invalid_argument(
+              "there must be an id for each byte or for each character, at four places");
+        const BufferView bytes(pretoken_bytes);
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+        bpe::LetterIds found;
+        {
+          nb::gil_scoped_release unlocked;
+          found = bpe::letter_ids(pretokens, letters == bpe::characters_there_are, by_place);
+        }
+        return nb::make_tuple(owned_array(std::move(found.ids)), owned_array(std::move(found.ends)));
+      },
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("ids"));
   m.def("trim_memory", &bpe::trim_memory);
   m.def("return_large_memory", &bpe::return_large_memory);
   m.def(

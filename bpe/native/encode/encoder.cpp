@@ -274,7 +274,8 @@ size_t Encoder::last_cut(std::string_view text, const AddedTokens &special) cons
   return within ? bpe::last_cut(text, *within) : 0;
 }
 
-EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
+EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count,
+                                      bool as_rows) const {
   const SessionLoan session(*this, 1, text.size());
   if (text.size() >= reserve_tokens_at_least)
     session->out.tokens.try_reserve(text.size());
@@ -290,7 +291,8 @@ EncodedRows Encoder::encode_pretokens(std::string_view text, const uint64_t *end
           "; ends must ascend within the buffer");
     if (ends[i] > start)
       session->encode_pretoken(bytes + start, bytes + ends[i], bytes + text.size());
-    session->out.end_row();
+    if (as_rows)
+      session->out.end_row();
     start = ends[i];
   }
   session->out.finish();

@@ -55,9 +55,9 @@ public:
   // Return the last offset found where the text may be cut, whatever follows it; 0: none.
   size_t last_cut(std::string_view text, const AddedTokens &special) const;
   static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + BatchEncoder::spare_tokens; }
-  // Encode given pretokens, one row each: pretoken i is [ends[i - 1], ends[i]) of text. Throws
-  // std::invalid_argument if ends descend or exceed the size of the text.
-  EncodedRows encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
+  // Encode given pretokens: pretoken i is [ends[i - 1], ends[i]) of text. as_rows: one row per pretoken,
+  // otherwise no rows. Throws std::invalid_argument if ends descend or exceed the size of the text.
+  EncodedRows encode_pretokens(std::string_view text, const uint64_t *ends, size_t count, bool as_rows) const;
 
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const Components &components() const { return components_; }

@@ -134,7 +134,7 @@ void IncrementalEncoder::encode_pretokens(uint64_t stop) {
     start = end;
   }
   run.starts.erase(run.starts.begin(), next);
-  append(encoder_.encode_pretokens(kept, ends.data(), ends.size()).tokens);
+  append(encoder_.encode_pretokens(kept, ends.data(), ends.size(), false).tokens);
   forget(start);
 }
 

@@ -172,16 +172,6 @@ std::vector<PairTable::Pair> Vocabulary::pairs() const {
   return pairs;
 }
 
-std::vector<uint32_t> Vocabulary::listed_merges() const {
-  if (is_rank_file_)
-    return every_split();
-  std::vector<uint32_t> symbols;
-  symbols.reserve(2 * pair_count());
-  for (const PairTable::Pair &pair : pairs())
-    symbols.insert(symbols.end(), {pair.left, pair.right});
-  return symbols;
-}
-
 void Vocabulary::index_entries() {
   index_.assign(std::bit_ceil(2 * size() + 2), IndexSlot{0, PairTable::no_symbol});
   const size_t mask = index_.size() - 1;

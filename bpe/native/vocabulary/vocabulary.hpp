@@ -63,8 +63,6 @@ public:
   // Return every two entries that concatenate to an entry, ordered by that entry, then left and right. Two
   // symbols per pair.
   std::vector<uint32_t> every_split() const;
-  // Return listed merges, or every_split() of a rank file: two symbols per merge, lowest rank first.
-  std::vector<uint32_t> listed_merges() const;
 
   size_t size() const { return ids_.size() - hidden_.size(); }
   uint32_t id(uint32_t symbol) const { return ids_[symbol]; }
