@@ -19,9 +19,14 @@ class InlineEngine(Engine):
         prepare(*arguments)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, name: Any = "", **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+        return run_now(fn, *args, **kwargs)
+
+
+def run_now(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    """Call a function and return its result or error as a future that is done."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(fn(*args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+    return future

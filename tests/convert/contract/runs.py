@@ -22,7 +22,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from inline_engine import InlineEngine
+from inline_engine import InlineEngine, run_now
 from strategies import END, SPECIAL_TOKENS
 
 import bpe
@@ -76,12 +76,7 @@ class Inline(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         self._before(self._count)
         self._count += 1
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+        return run_now(fn, *args, **kwargs)
 
 
 def stopping_at(task: int) -> Inline:
