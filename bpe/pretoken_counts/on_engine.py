@@ -72,7 +72,7 @@ class Elsewhere:
             check_range("--text-chunk-bytes", self.chunk_bytes, 1, 1 << 40)
 
     def near(self, output: str) -> Elsewhere:
-        """Return a copy whose default scratch is next to an output at a URL, for workers that are not local."""
+        """Return a copy with a default scratch next to an output at a URL, for workers that are not local."""
         if self.scratch is None and is_url(output) and self.engine.executor != "process":
             return replace(self, scratch=split_key(output)[0])
         return self

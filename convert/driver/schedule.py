@@ -349,7 +349,7 @@ def resume(context: Context, threshold: int | None = None) -> tuple[Ledger, list
     needed = ledger.needed_files()
     workspace.shard_store.delete_others(needed, None if options.share is None else own_chunks)
     lost_shards = _encode_lost_shards(context, needed, threshold)
-    recorded.shards.clear()  # the ledger holds what is still needed
+    recorded.shards.clear()  # the ledger holds the records that are still needed
     lost = {"output span": len(written) - len(intact), "temporary shard": lost_shards}
     if any(lost.values()):
         shown = " and ".join(counted(count, what) for what, count in lost.items() if count)

@@ -72,7 +72,7 @@ class DocumentScreen:
         intake.text_bytes += memoryview(text).nbytes - (count - 1) * len(self._separator)
 
     def _long_text(self, reading: Reading, event: LongText) -> None:
-        """Pass on a long document as a batch of one, whose text is in a file, so that it takes no memory."""
+        """Pass on a long document as a batch of one. Its text is in a file, so it takes no memory."""
         document = PiecedText(event, reading.source, self._intake.rules)
         with tempfile.TemporaryFile(dir=self._folder) as file:
             try:

@@ -116,7 +116,7 @@ def encoded_shards(
     sink: DocumentHasher | None = None,
     is_wanted: Callable[[int], bool] = lambda number: True,
 ) -> Iterator[ShardRecord]:
-    """Encode the shards of a text chunk in order. Keep and yield those whose number `is_wanted` selects.
+    """Encode the shards of a text chunk in order. Keep and yield the shards that `is_wanted` selects by number.
 
     A shard ends at a document boundary that depends on the text alone.
 

@@ -1,4 +1,4 @@
-"""The tasks that share a large compressed file: one unpacks its text into blocks, which others encode meanwhile.
+"""The tasks that share a large compressed file: one unpacks its text into blocks while others encode them.
 
     <chunk>.<number>.block   the text of shard `number`
     <chunk>.<number>.json    its `Block` once it is complete, then the record of the shard, after which the text goes

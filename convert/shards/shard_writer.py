@@ -98,7 +98,7 @@ class ShardWriter:
             self._append(source_index, split, joined, starts, int(np.count_nonzero(documents_in)))
 
     def add_pieces(self, source_index: int, split: int, pieces: Iterable[NDArray[np.uint32]]) -> None:
-        """Add one document of a source, whose IDs come in pieces and are overwritten."""
+        """Add one document of a source. Its IDs come in pieces and are overwritten."""
         nonempty = filter(len, pieces)
         first = next(nonempty, None)
         if first is None:
@@ -166,7 +166,7 @@ class ShardWriter:
 
 
 class BlockFile:
-    """Writes a file of a shard, and computes the digests of its blocks meanwhile. An empty file is not made."""
+    """Writes a file of a shard and computes the digests of its blocks. Creates no empty file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._path, self._size = folder / name, 0

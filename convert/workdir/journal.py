@@ -66,7 +66,7 @@ class Journal:
         self._next_put = 0.0
 
     def begin(self, run: str) -> Recorded:
-        """Read and write lines of one run only, and return what was read. run: its number, in hexadecimal."""
+        """Read and write lines of one run only. Return the entries of earlier runs. run: its number, in hexadecimal."""
         self._seed = int(run, 16)
         recorded = Recorded({}, {})
         for line in self._lines():
@@ -120,7 +120,7 @@ class Journal:
         return b"%0*x" % (_DIGITS, _core.xxh64(text, self._seed))
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines of all journals, those of tasks first."""
+        """Yield the lines of all journals, first the journals of tasks."""
         if self._store.is_local:
             paths = [path for path in self._store.path.glob("journal*") if _FILE_NAME.fullmatch(path.name)]
             for path in sorted(paths, key=lambda path: (path.name == "journal", path.name)):

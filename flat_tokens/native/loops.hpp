@@ -18,12 +18,12 @@ struct NextFit {
 // Packs whole sequences in order: the first one that does not fit begins the next pack. Continues the pack
 // that begins at token `begin` with the sequences between `starts`, count + 1 rising offsets, and writes the
 // first token of each further pack to `bounds`, at most `count`. A sequence longer than max_tokens still ends
-// the pack before it. 1 ns per sequence.
+// the pack before it.
 NextFit next_fit(const int64_t *starts, size_t count, int64_t begin, int64_t max_tokens, int64_t *bounds);
 
 // Replaces each of `count` values, all in [0, size), by its image under the permutation of `key`, which
-// flat_tokens/order/permutation.py specifies. 1 <= size <= 2^62. 20 ns per value, and 30 ns if size is just
-// above a power of two.
+// flat_tokens/order/permutation.py specifies. 1 <= size <= 2^62. Slowest if size is just above a power of
+// two.
 void permute(uint64_t *values, size_t count, uint64_t size, uint64_t key);
 
 } // namespace flat_tokens

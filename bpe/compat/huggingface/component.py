@@ -163,7 +163,7 @@ class Component:
 def define(kind: type[Component], name: str, about: str, ignores: bool = False, **defaults: Any) -> Any:
     """Return the class of a component.
 
-    kind: its base class, in whose module the class is.
+    kind: its base class. The class belongs to the same module.
     about: its docstring.
     ignores: whether the constructor ignores unknown arguments.
     defaults: the arguments of the constructor with their default values, `...` for none.

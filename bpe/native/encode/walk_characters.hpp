@@ -4,7 +4,7 @@
 //         block = the next 16 characters, with the IDs of each
 //         joined = the borders in the block that are not safe and where no pretoken ends
 //         for each run of characters with joined borders between them:
-//             two characters that merge with nothing else: replace their IDs by those of the pair
+//             two characters that merge with nothing else: use the ID of the pair
 //             more: write the IDs before the run; the run becomes a part
 //         write the remaining IDs; a line feed between two blocks is written, too
 //
